@@ -1,0 +1,1 @@
+"""One module a transcript format; `base` is what each of them promises."""

@@ -1,0 +1,165 @@
+"""The contract of a source: it knows one transcript format, and nothing else.
+
+A source says where its transcripts are and turns their bytes into sessions, turns and items. It only
+ever reads. It knows no number of ours, no database and no index; what it must remember of a
+transcript between two reads is its own checkpoint, opaque to everyone else.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, ClassVar, Protocol, TypeAlias
+
+from schemas.items import Item, Status
+
+Checkpoint: TypeAlias = Mapping[str, Any]
+"""How far a transcript was read: JSON that only its source understands."""
+
+
+@dataclass(frozen=True, slots=True)
+class Root:
+    """A folder that holds transcripts of one source."""
+
+    path: Path
+    project: Path | None = None
+    """The project that all its transcripts belong to, where the folder says so."""
+    is_recursive: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Transcript:
+    """One file of a root, as its folder lists it."""
+
+    path: Path
+    root: Root
+    size: int
+    mtime_ns: int
+    inode: int
+    device: int
+
+    @property
+    def signature(self) -> tuple[int, int, int, int]:
+        """Changes when the file does."""
+        return self.size, self.mtime_ns, self.inode, self.device
+
+
+@dataclass(frozen=True, slots=True)
+class SessionFacts:
+    """What a transcript says about its session, all of it each time."""
+
+    key: str
+    """The session's identity within its source, the same wherever its file moves (DESIGN, identity)."""
+    session_id: str
+    """The source's own id of the session."""
+    project: Path
+    title: str
+    agent: str | None = None
+    agent_id: str | None = None
+    is_archived: bool = False
+    started_ms: int | None = None
+    forked_from: str | None = None
+    """The id of the session that this one was forked from, in the same project."""
+    agent_session: str | None = None
+    """The agent's own id of the session, which links a record to its twin."""
+
+
+@dataclass(frozen=True, slots=True)
+class Append:
+    """Items of a turn, from index `first` on: they replace what stands there and follow what stands before."""
+
+    turn: int
+    at_ms: int
+    """The turn's time; it counts only the first time the turn is stored."""
+    first: int
+    items: tuple[Item, ...]
+    is_whole: bool = False
+    """Whether the turn has no items but those before `first` and these."""
+
+
+@dataclass(frozen=True, slots=True)
+class Patch:
+    """A tool item that was completed where it stands; None leaves what it had."""
+
+    turn: int
+    index: int
+    label: str | None = None
+    status: Status | None = None
+    input: str | None = None
+    output: str | None = None
+
+
+Change: TypeAlias = Append | Patch
+
+
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    """A record or line that could not be read; what follows it was."""
+
+    reason: str
+    line: int | None = None
+    """Counted from 1 where it is known."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A piece of a transcript that is stored in one transaction together with its checkpoint."""
+
+    facts: SessionFacts
+    changes: Sequence[Change]
+    checkpoint: Checkpoint
+    skipped: Sequence[Skipped] = field(default_factory=tuple)
+    turns: int | None = None
+    """Where set, the session has just this many turns, and any beyond them are removed."""
+
+
+class Unsettled(Exception):
+    """The transcript was caught in the middle of a write; it says nothing yet, read it again soon."""
+
+
+class Waiting(Exception):
+    """The transcript is not yet one (its header is not there); it is counted and read when it changes."""
+
+
+class Source(Protocol):
+    """A transcript format."""
+
+    name: ClassVar[str]
+    """As callers write it: `cydonia`, `turn-file`."""
+    is_whole_record: ClassVar[bool]
+    """Whether every change rewrites the whole file, so that reads are rationed (5 a second a file)."""
+
+    def roots(self) -> Sequence[Root]:
+        """The folders to read now. They may come and go; one that is missing is still named."""
+
+    def state_files(self) -> Sequence[Path]:
+        """Files whose change may change `roots`; watched like transcripts."""
+
+    def listed_projects(self) -> Sequence[Path] | None:
+        """Projects that the source itself lists as open; None where it keeps no such list."""
+
+    def transcripts(self, root: Root) -> Iterator[Transcript]:
+        """The transcripts of a root, by listing it.
+
+        Raises:
+            OSError: the root or a folder in it cannot be read; nothing is known about what it holds.
+        """
+
+    def owns(self, root: Root, path: Path) -> bool:
+        """Whether a path below a root has the name of a transcript."""
+
+    def facts(self, transcript: Transcript) -> SessionFacts | None:
+        """What the head of a transcript says, cheaply; None where only a read of the whole would tell."""
+
+    def read(self, transcript: Transcript, since: Checkpoint | None, *, settle_ms: int = 2000) -> Iterator[Part]:
+        """Read what was added or changed since a checkpoint, or the whole without one.
+
+        Parts come in order, each small enough for one transaction (about 4 MB), and the last one leaves
+        the session as its file is. With nothing new there are none. A file that was replaced, cut or
+        rewritten is read from its beginning. A torn end waits; one that has been quiet for
+        `settle_ms` and is complete but for its line end is read.
+
+        Raises:
+            Unsettled: caught in the middle of a write.
+            Waiting: not yet a transcript.
+            OSError: the file cannot be read.
+        """

@@ -1,0 +1,36 @@
+"""Rules about characters that hold for every text, whoever wrote it."""
+
+import re
+
+WHITE_SPACE = "\t\n\v\f\r \x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000"
+"""The characters with the Unicode property White_Space. `str.strip()` takes U+001C to U+001F too."""
+
+_SURROGATES = re.compile("[\ud800-\udfff]")
+_WHITE_RUN = re.compile(f"[{WHITE_SPACE}]+")
+_UNPRINTABLE = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+
+
+def without_surrogates(text: str) -> str:
+    """The text with U+FFFD for every lone surrogate, which neither UTF-8 nor an index can hold."""
+    return text if text.isascii() else _SURROGATES.sub("\ufffd", text)
+
+
+def trimmed(text: str) -> str:
+    """The text without Unicode white space at its ends."""
+    return text.strip(WHITE_SPACE)
+
+
+def collapsed(text: str) -> str:
+    """The text with every run of white space as one space, and none at the ends."""
+    return trimmed(_WHITE_RUN.sub(" ", text))
+
+
+def printable(text: str) -> str:
+    """The text with control characters and line separators replaced by spaces, one for one."""
+    return _UNPRINTABLE.sub(" ", text)
+
+
+def lines_of(text: str) -> list[str]:
+    """The lines of an item: split at `\\n` alone; a `\\r` before it is not part of the line."""
+    lines = text.split("\n")
+    return [line.removesuffix("\r") for line in lines[:-1]] + lines[-1:]
