@@ -58,6 +58,8 @@ class SearchAnswer:
     left_out: list[LeftOut]
     indexing: Indexing | None
     took_ms: float
+    limit: int = 20
+    """How many turns were asked for at most; said where there are more, and not a key of the JSON form."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +86,10 @@ class ReadItem:
     """Whether the item began in the answer before this one, which was cut inside it."""
     is_mid_line: bool = False
     """Whether that cut fell inside a line, so that the first character here follows without a break."""
+    is_cut: bool = False
+    """Whether the item goes on in the answer after this one. Its pieces joined are the item's text: a piece
+    that was cut at a line end keeps that line's `\\n`, and a tool that was cut between the two has its
+    input whole and an empty output."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +126,8 @@ class ReadAnswer:
     more: bool
     cursor: str | None
     notes: list[str]
+    is_full: bool = False
+    """Whether detail was asked for: tools then have `input` and `output`, null where there is nothing."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ line) read it with `from_strings` first, which turns words into the types declar
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal, Self, get_args, get_origin
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 from pydantic.fields import FieldInfo
 
 from schemas.errors import InvalidArgument, quoted
@@ -20,6 +20,15 @@ MAX_WORD_CHARS = 4096
 Presence = Literal["include", "exclude", "only"]
 Inclusion = Literal["include", "exclude"]
 Word = Annotated[str, Field(max_length=MAX_WORD_CHARS)]
+
+
+def _as_list(value: Any) -> Any:
+    """One word where a list is meant is as good: several are separated by commas, as in a URL."""
+    return value.split(",") if isinstance(value, str) else value
+
+
+Words = Annotated[list[Word], BeforeValidator(_as_list)]
+Kinds = Annotated[list[Annotated[Kind, Field(strict=False)]], BeforeValidator(_as_list)]
 
 _BOOLEANS = {"true": True, "1": True, "false": False, "0": False}
 
@@ -78,8 +87,8 @@ class Filters(Request):
     """Which sessions and turns a call is about."""
 
     project: Word | None = Field(None, description="A path or a name; `*` is every open project.")
-    agent: list[Word] = Field([], description="Agent names or registry ids, any case.")
-    source: list[Word] = Field([], description="Sources, such as `cydonia` or `turn-file`.")
+    agent: Words = Field([], description="Agent names or registry ids, any case.")
+    source: Words = Field([], description="Sources, such as `cydonia` or `turn-file`.")
     title: Word | None = Field(None, description="Only sessions whose title has this text.")
     since: Word | None = Field(None, description="From this date, ISO time or age (`30m`, `12h`, `7d`, `4w`) on.")
     until: Word | None = Field(None, description="Up to this date, ISO time or age, included.")
@@ -95,7 +104,7 @@ class SearchRequest(Filters):
     session: str | None = Field(None, description="Search one session; turns written on it narrow the search to them.")
     mode: Literal["text", "regex", "words"] = Field("text", description="`text`: exactly this text, ignoring case.")
     full: bool = Field(False, description="Look through detail as well as conversation.")
-    kind: list[Annotated[Kind, Field(strict=False)]] = Field([], description="Only items of these kinds.")
+    kind: Kinds = Field([], description="Only items of these kinds.")
     order: Literal["newest", "oldest"] = Field("newest", description="By the time of the turn.")
     limit: int = Field(MAX_SEARCH_LIMIT, ge=1, le=MAX_SEARCH_LIMIT, description="Turns at most.")
 

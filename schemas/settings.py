@@ -1,110 +1,169 @@
 """Settings: a TOML file, environment variables and flags, in rising order, declared here once.
 
 The file is `~/.config/turndex/config.toml` or what `--config` names. An environment variable is
-`TURNDEX_` and the setting's path in capitals, joined by two underscores: `TURNDEX_SERVER__PORT`.
-Unknown keys are errors.
+`TURNDEX_` and the setting's path in capitals, joined by two underscores: `TURNDEX_SERVER__PORT`; a
+list is written as JSON there. Unknown keys are errors. docs/settings.md lists every setting.
 """
 
 import os
 import tomllib
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-import platformdirs
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
-from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
+from platformdirs.unix import Unix
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+from pydantic_settings import (
+    BaseSettings,
+    InitSettingsSource,
+    PydanticBaseSettingsSource,
+    SettingsConfigDict,
+    SettingsError,
+)
 
 from schemas.errors import InvalidArgument, quoted
 
 DEFAULT_PORT = 7480
 LAST_WALKED_PORT = 7495
+ENVIRONMENT_PREFIX = "TURNDEX_"
+MIN_TOKEN_CHARS = 16
+
+
+def default_data_dir() -> Path:
+    """`~/.local/share/turndex`, or where `XDG_DATA_HOME` says; the same on macOS."""
+    return Path(Unix("turndex", appauthor=False).user_data_dir)
+
+
+def default_config_file() -> Path:
+    """`~/.config/turndex/config.toml`, or where `XDG_CONFIG_HOME` says; the same on macOS."""
+    return Path(Unix("turndex", appauthor=False).user_config_dir) / "config.toml"
+
+
+def default_cydonia_state_file() -> Path:
+    return Path.home() / ".config" / "cydonia" / "state.toml"
+
+
+def absolute(path: Path) -> Path:
+    """The path with `~` expanded and made absolute; symbolic links stay, and it need not exist."""
+    return path.expanduser().absolute()
+
+
+def resolved(path: Path) -> Path:
+    """The path with `~`, symbolic links and trailing slashes resolved; it need not exist."""
+    return Path(os.path.realpath(path.expanduser()))
+
+
+AbsolutePath = Annotated[Path, AfterValidator(absolute)]
 
 
 class Section(BaseModel):
+    """A table of the settings file."""
+
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 class ServerSettings(Section):
     """`[server]`"""
 
-    host: str = Field("127.0.0.1", description="The address to bind; one that is not loopback needs a token.")
+    host: str = Field(default="127.0.0.1", description="The address to bind; one that is not loopback needs a token.")
     port: int | None = Field(
-        None, ge=0, le=65535, description="The port; 0 takes any free one. Unset: 7480, stepping over taken ones up to 7495."
+        default=None,
+        ge=0,
+        le=65535,
+        description="The port; 0 takes any free one. Unset: 7480, stepping over taken ones to 7495.",
     )
-    token: str | None = Field(None, min_length=16, description="Every route but /healthz then needs `Authorization: Bearer`.")
-    allowed_hosts: list[str] = Field([], description="Names that the Host header may carry besides loopback's.")
+    token: str | None = Field(
+        default=None,
+        min_length=MIN_TOKEN_CHARS,
+        repr=False,
+        description="Every route but /healthz then needs `Authorization: Bearer` with it.",
+    )
+    allowed_hosts: list[str] = Field(default=[], description="Names that the Host header may carry besides loopback's.")
 
 
 class CydoniaSettings(Section):
     """`[sources.cydonia]`"""
 
-    enabled: bool = Field(True, description="Whether Cydonia's projects are indexed.")
-    state_file: Path = Field(
-        Path("~/.config/cydonia/state.toml"), description="The file in which Cydonia lists its open projects."
+    enabled: bool = Field(default=True, description="Whether Cydonia's projects are indexed.")
+    state_file: AbsolutePath = Field(
+        default_factory=default_cydonia_state_file, description="The file in which Cydonia lists its open projects."
     )
 
 
 class TurnFileSettings(Section):
     """`[sources.turn-file]`"""
 
-    enabled: bool = Field(True, description="Whether turn files are indexed.")
-    folders: list[Path] | None = Field(
-        None, description="Folders with *.turns.jsonl at any depth. Unset: `turns` in the default data directory."
+    enabled: bool = Field(default=True, description="Whether turn files are indexed.")
+    folders: list[AbsolutePath] | None = Field(
+        default=None,
+        description="Folders with *.turns.jsonl at any depth. Unset: `turns` in the default data directory.",
     )
 
 
 class SourcesSettings(Section):
     """`[sources]`"""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
-
-    cydonia: CydoniaSettings = CydoniaSettings()
-    turn_file: TurnFileSettings = Field(TurnFileSettings(), alias="turn-file")
+    cydonia: CydoniaSettings = Field(default_factory=CydoniaSettings)
+    turn_file: TurnFileSettings = Field(default_factory=TurnFileSettings)
 
 
 class AccessSettings(Section):
     """`[access]`"""
 
-    projects: list[Path] | None = Field(
-        None, description="The only projects that any caller sees. Unset: all. The rest answers as if it did not exist."
+    projects: list[AbsolutePath] | None = Field(
+        default=None,
+        description="The only projects that any caller sees. Unset: all. The rest answers as if it did not exist.",
     )
 
 
 class LimitsSettings(Section):
     """`[limits]`"""
 
-    search_seconds: float = Field(10.0, gt=0, description="A search that takes longer is ended with `timeout`.")
-    concurrent_calls: int = Field(8, ge=1, description="Calls answered at once.")
-    waiting_calls: int = Field(64, ge=0, description="Calls that may wait for their turn; one more is `busy`.")
-    body_bytes: int = Field(1_000_000, ge=1, description="A larger request body is `too_large`.")
-    min_free_bytes: int = Field(2_000_000_000, ge=0, description="Indexing stops before less disk than this is free,")
-    min_free_share: float = Field(0.10, ge=0, lt=1, description="or less than this share of the disk.")
+    search_seconds: float = Field(default=10.0, gt=0, description="A search that takes longer is ended with `timeout`.")
+    concurrent_calls: int = Field(default=8, ge=1, description="Calls answered at once.")
+    waiting_calls: int = Field(default=64, ge=0, description="Calls that may wait for their turn; one more is `busy`.")
+    body_bytes: int = Field(default=1_000_000, ge=1, description="A larger request body is `too_large`.")
+    min_free_bytes: int = Field(
+        default=2_000_000_000, ge=0, description="Indexing stops before less disk than this is free,"
+    )
+    min_free_share: float = Field(default=0.10, ge=0, lt=1, description="or less than this share of the disk.")
 
 
 class IndexingSettings(Section):
     """`[indexing]`"""
 
-    rescan_seconds: float = Field(60.0, gt=0, description="How often all folders are looked through without an event.")
-    force_polling: bool = Field(False, description="Look through the folders every second instead of waiting for events.")
+    rescan_seconds: float = Field(
+        default=60.0, gt=0, description="How often all folders are looked through without an event."
+    )
+    force_polling: bool = Field(
+        default=False, description="Look through the folders every second instead of waiting for events."
+    )
 
 
 class Settings(BaseSettings):
-    """All settings. `roots` and `discover` are what `--root` and `--no-discover` set."""
+    """All settings. `roots` and `discover` are what `--root` and `--no-discover` set.
+
+    Arguments are flags: they win over the environment, and that over `file`, the tables of a settings file.
+    """
 
     model_config = SettingsConfigDict(
-        env_prefix="TURNDEX_", env_nested_delimiter="__", extra="forbid", frozen=True, nested_model_default_partial_update=True
+        env_prefix=ENVIRONMENT_PREFIX, env_nested_delimiter="__", extra="forbid", frozen=True
     )
 
-    data_dir: Path = Field(
-        Path(platformdirs.user_data_dir("turndex", appauthor=False)), description="Where store, index and vocabulary lie."
+    data_dir: AbsolutePath = Field(
+        default_factory=default_data_dir, description="Where store, index and vocabulary lie."
     )
-    roots: list[Path] = Field([], description="More folders; the source of each is recognised from what lies in it.")
-    discover: bool = Field(True, description="Whether the usual places are looked for, or only `roots` and what the file names.")
-    server: ServerSettings = ServerSettings()
-    sources: SourcesSettings = SourcesSettings()
-    access: AccessSettings = AccessSettings()
-    limits: LimitsSettings = LimitsSettings()
-    indexing: IndexingSettings = IndexingSettings()
+    roots: list[AbsolutePath] = Field(
+        default=[], description="More folders; each one's source is recognised from what is in it."
+    )
+    discover: bool = Field(
+        default=True, description="Whether the usual places are looked in, or only `roots` and what the file names."
+    )
+    server: ServerSettings = Field(default_factory=ServerSettings)
+    sources: SourcesSettings = Field(default_factory=SourcesSettings)
+    access: AccessSettings = Field(default_factory=AccessSettings)
+    limits: LimitsSettings = Field(default_factory=LimitsSettings)
+    indexing: IndexingSettings = Field(default_factory=IndexingSettings)
 
     @classmethod
     def settings_customise_sources(
@@ -115,50 +174,64 @@ class Settings(BaseSettings):
         dotenv_settings: PydanticBaseSettingsSource,
         file_secret_settings: PydanticBaseSettingsSource,
     ) -> tuple[PydanticBaseSettingsSource, ...]:
-        """Flags win over the environment, and that over the file."""
-        return _Flags(settings_cls, init_settings()["flags"]), env_settings, _Flags(settings_cls, init_settings()["file"])
+        flags = init_settings()
+        file = flags.pop("file", {})
+        return InitSettingsSource(settings_cls, flags), env_settings, InitSettingsSource(settings_cls, file)
 
 
-class _Flags(PydanticBaseSettingsSource):
-    """A tree of values that were read already."""
-
-    def __init__(self, settings_cls: type[BaseSettings], values: dict[str, Any]) -> None:
-        super().__init__(settings_cls)
-        self._values = values
-
-    def get_field_value(self, field: Any, field_name: str) -> tuple[Any, str, bool]:
-        return self._values.get(field_name), field_name, False
-
-    def __call__(self) -> dict[str, Any]:
-        return self._values
-
-
-def default_config_file() -> Path:
-    return Path(platformdirs.user_config_dir("turndex", appauthor=False)) / "config.toml"
-
-
-def load_settings(config_file: Path | None = None, flags: dict[str, Any] | None = None) -> Settings:
+def load_settings(config_file: Path | None = None, flags: Mapping[str, Any] | None = None) -> Settings:
     """Read the settings from file, environment and `flags` (a tree of values, like the file's).
 
     Raises:
         InvalidArgument: a file that is named and not there or no TOML, an unknown key, or a value that is off.
     """
-    path = config_file or default_config_file()
-    values: dict[str, Any] = {}
-    if config_file is not None or path.is_file():
-        try:
-            values = tomllib.loads(path.read_text(encoding="utf-8"))
-        except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-            raise InvalidArgument("config", f"the settings file {path} cannot be read: {error}") from error
+    _refuse_unknown_variables()
     try:
-        settings = Settings(flags=flags or {}, file=values)  # type: ignore[call-arg]  # consumed by the two sources above
+        values: dict[str, Any] = {**(flags or {}), "file": _read_file(config_file)}
+        return Settings(**values)
+    except SettingsError as error:
+        raise InvalidArgument("environment", f"{error}; lists are written as JSON in the environment") from error
     except ValidationError as error:
         problem = error.errors(include_url=False)[0]
         name = ".".join(str(part) for part in problem["loc"])
-        raise InvalidArgument(name, f"setting {quoted(name)}: {problem['msg']}") from error
-    return settings
+        says = "there is no such setting" if problem["type"] == "extra_forbidden" else problem["msg"]
+        raise InvalidArgument(name, f"setting {quoted(name)}: {says}") from error
 
 
-def resolved(path: Path) -> Path:
-    """The path with `~`, symbolic links and trailing slashes resolved; it need not exist."""
-    return Path(os.path.realpath(path.expanduser()))
+def setting_names(model: type[BaseModel] = Settings, prefix: str = "") -> list[str]:
+    """The names of all settings, as a settings file nests them: `server.port`, `sources.turn-file.folders`."""
+    names: list[str] = []
+    for name, field in model.model_fields.items():
+        path = prefix + name
+        if isinstance(field.annotation, type) and issubclass(field.annotation, Section):
+            names += setting_names(field.annotation, path.replace("_", "-") + ".")
+        else:
+            names.append(path)
+    return names
+
+
+def _read_file(config_file: Path | None) -> dict[str, Any]:
+    path = config_file or default_config_file()
+    if config_file is None and not path.is_file():
+        return {}
+    try:
+        values = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise InvalidArgument("config", f"the settings file {path} cannot be read: {error}") from error
+    return _with_underscores(values)
+
+
+def _with_underscores(table: dict[str, Any]) -> dict[str, Any]:
+    """The table with `turn-file`, as sources are called, spelled like a field: `turn_file`."""
+    return {
+        name.replace("-", "_"): _with_underscores(value) if isinstance(value, dict) else value
+        for name, value in table.items()
+    }
+
+
+def _refuse_unknown_variables() -> None:
+    """Refuse a variable with our prefix whose first part is no setting; pydantic checks the parts after it."""
+    for variable in os.environ:
+        first, _, _ = variable.removeprefix(ENVIRONMENT_PREFIX).partition("__")
+        if variable.startswith(ENVIRONMENT_PREFIX) and first.lower() not in Settings.model_fields:
+            raise InvalidArgument(variable, f"the environment variable {quoted(variable)} is no setting")

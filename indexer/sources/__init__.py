@@ -1,1 +1,78 @@
 """One module a transcript format; `base` is what each of them promises."""
+
+from pathlib import Path
+
+import platformdirs
+
+from indexer.sources.base import Root, Source
+from indexer.sources.cydonia import SESSIONS_FOLDER, CydoniaSource
+from indexer.sources.files import listed
+from indexer.sources.turn_file import TurnFileSource, is_turn_file
+from schemas.errors import InvalidArgument, quoted
+from schemas.settings import Settings, resolved
+
+
+def sources_for(settings: Settings) -> list[Source]:
+    """The sources that the settings ask for.
+
+    The usual places are looked for where `discover` is on; `roots`, and what the settings file names, always.
+
+    Raises:
+        InvalidArgument: what lies in a root is of no source, or of one that is switched off.
+    """
+    projects: list[Path] = []
+    folders: list[Path] = []
+    cydonia, turn_file = settings.sources.cydonia, settings.sources.turn_file
+    for root in map(resolved, settings.roots):
+        if is_cydonia_project(root):
+            projects.append(_enabled(root, cydonia.enabled, CydoniaSource.name))
+        elif holds_turn_files(root):
+            folders.append(_enabled(root, turn_file.enabled, TurnFileSource.name))
+        else:
+            raise InvalidArgument(
+                "root",
+                f"{quoted(str(root))} holds no transcripts: it is neither a project with a folder "
+                f"{SESSIONS_FOLDER} nor a folder with *.turns.jsonl files",
+            )
+    sources: list[Source] = []
+    is_state_read = settings.discover or "state_file" in cydonia.model_fields_set
+    if cydonia.enabled and (is_state_read or projects):
+        sources.append(CydoniaSource(cydonia.state_file.expanduser() if is_state_read else None, projects))
+    if turn_file.enabled:
+        if turn_file.folders is not None:
+            folders += map(resolved, turn_file.folders)
+        elif settings.discover:
+            folders.append(resolved(default_turns_folder()))
+        if folders:
+            sources.append(TurnFileSource(_outermost(folders)))
+    return sources
+
+
+def default_turns_folder() -> Path:
+    """Where turn files are looked for out of the box."""
+    return platformdirs.user_data_path("turndex", appauthor=False) / "turns"
+
+
+def is_cydonia_project(folder: Path) -> bool:
+    """Whether Cydonia kept sessions in this folder."""
+    return (folder / SESSIONS_FOLDER).is_dir()
+
+
+def holds_turn_files(folder: Path) -> bool:
+    """Whether a turn file lies somewhere below this folder."""
+    try:
+        return next(listed(Root(folder), is_turn_file), None) is not None
+    except OSError:
+        return False
+
+
+def _enabled(root: Path, is_enabled: bool, source: str) -> Path:
+    if not is_enabled:
+        raise InvalidArgument("root", f"{quoted(str(root))} holds transcripts of {source}, which is switched off")
+    return root
+
+
+def _outermost(folders: list[Path]) -> list[Path]:
+    """The folders, without those that lie in another one and would be listed twice."""
+    distinct = list(dict.fromkeys(folders))
+    return [folder for folder in distinct if not any(parent in distinct for parent in folder.parents)]

@@ -48,7 +48,7 @@ class SessionFacts:
     """What a transcript says about its session, all of it each time."""
 
     key: str
-    """The session's identity within its source, the same wherever its file moves (DESIGN, identity)."""
+    """The session's identity within its source, the same wherever its file moves, as far as the format allows."""
     session_id: str
     """The source's own id of the session."""
     project: Path
@@ -110,6 +110,8 @@ class Part:
     skipped: Sequence[Skipped] = field(default_factory=tuple)
     turns: int | None = None
     """Where set, the session has just this many turns, and any beyond them are removed."""
+    is_from_start: bool = False
+    """Whether reading began at the transcript's beginning here, so that what was skipped is counted anew."""
 
 
 class Unsettled(Exception):
@@ -118,6 +120,14 @@ class Unsettled(Exception):
 
 class Waiting(Exception):
     """The transcript is not yet one (its header is not there); it is counted and read when it changes."""
+
+
+class Unreadable(Exception):
+    """The transcript is broken, and at rest: it changes nothing, and is counted with its `reason`."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
 
 
 class Source(Protocol):
@@ -142,6 +152,7 @@ class Source(Protocol):
 
         Raises:
             OSError: the root or a folder in it cannot be read; nothing is known about what it holds.
+                It comes after every transcript that could be listed.
         """
 
     def owns(self, root: Root, path: Path) -> bool:
@@ -159,7 +170,9 @@ class Source(Protocol):
         `settle_ms` and is complete but for its line end is read.
 
         Raises:
-            Unsettled: caught in the middle of a write.
+            Unsettled: caught in the middle of a write. Parts that came before it stand: what was
+                complete was read, and the torn end behind it is to be read again soon.
             Waiting: not yet a transcript.
+            Unreadable: broken, and not being written.
             OSError: the file cannot be read.
         """

@@ -1,0 +1,244 @@
+"""Writes an archive of any number of turns, the same for the same seed, one session in memory at a time.
+
+    DEST/work/<project>/.cydonia/   records and the registry of their numbers
+    DEST/turns/                     turn files
+    DEST/state.toml                 names the projects
+    DEST/manifest.json              what was written
+
+A turn has about 1.5 KB of text. Sessions have 1 to 2,000 turns, turns 1 to 5,000 items, and the output
+of a tool has from a line to 1 MB; the long ones are rare, as they are in real archives.
+"""
+
+import hashlib
+import json
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from random import Random
+from typing import Any, TypeAlias
+
+import orjson
+
+from bench.texts import Texts
+from schemas.settings import Settings, load_settings
+from schemas.times import iso_utc
+
+SIZES = {"S": 20_000, "M": 200_000, "L": 1_000_000}
+MAX_SESSION_TURNS = 2_000
+MAX_TURN_ITEMS = 5_000
+MAX_OUTPUT_CHARS = 1_000_000
+PROJECTS = ["harbour", "lantern", "orchard", "quarry", "windmill"]
+FIRST_SECOND = 1_700_000_000
+
+RARE_WORD = "zymurgy"
+"""In one of 10,000 turns, and in at least one."""
+
+Json: TypeAlias = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """What an archive holds; `text_bytes` counts the texts of items in UTF-8, `raw_bytes` the files."""
+
+    seed: int
+    turns: int
+    sessions: int
+    items: int
+    text_bytes: int
+    raw_bytes: int
+    records: int
+    turn_files: int
+    hash_prefix: str
+    """The beginning of a hash that one turn has."""
+    sha256: str
+    """Of all transcripts in the order in which they were written."""
+
+
+@dataclass(frozen=True)
+class Session:
+    number: int
+    turns: list[list[Json]]
+    """The items of each turn, as a turn file has them."""
+    title: str
+    started: int
+    """Unix seconds."""
+
+
+def generate(folder: Path, *, turns: int, seed: int = 1, turn_file_share: float = 0.2) -> Manifest:
+    """Write an archive into an empty or new folder."""
+    random = Random(seed)
+    texts = Texts(random)
+    needle = texts.hash()
+    digest = hashlib.sha256()
+    numbers: dict[str, list[tuple[int, str]]] = {project: [] for project in PROJECTS}
+    for project in PROJECTS:
+        (folder / "work" / project / ".cydonia" / "sessions").mkdir(parents=True)
+    (folder / "turns").mkdir()
+    items = text_bytes = raw_bytes = sessions = turn_files = 0
+    for session in _sessions(random, texts, turns, needle):
+        project = random.choice(PROJECTS)
+        root = folder / "work" / project
+        if random.random() < turn_file_share:
+            path = folder / "turns" / f"{session.number:07d}.turns.jsonl"
+            content = b"".join(orjson.dumps(line) + b"\n" for line in _turn_lines(session, root))
+            turn_files += 1
+        else:
+            stem = str(session.started * 1000)
+            path = root / ".cydonia" / "sessions" / f"{stem}.json"
+            content = orjson.dumps(_record(session, stem), option=orjson.OPT_INDENT_2)
+            numbers[project].append((len(numbers[project]) + 1, stem))
+        path.write_bytes(content)
+        digest.update(content)
+        sessions += 1
+        items += sum(map(len, session.turns))
+        raw_bytes += len(content)
+        text_bytes += sum(_text_bytes(item) for turn in session.turns for item in turn)
+    for project, rows in numbers.items():
+        _write_registry(folder / "work" / project / ".cydonia" / "state.db", rows)
+    listed = json.dumps([str(folder / "work" / project) for project in PROJECTS])
+    (folder / "state.toml").write_text(f"projects = {listed}\n", encoding="utf-8")
+    manifest = Manifest(
+        seed=seed,
+        turns=turns,
+        sessions=sessions,
+        items=items,
+        text_bytes=text_bytes,
+        raw_bytes=raw_bytes,
+        records=sessions - turn_files,
+        turn_files=turn_files,
+        hash_prefix=needle[:8],
+        sha256=digest.hexdigest(),
+    )
+    (folder / "manifest.json").write_text(json.dumps(asdict(manifest), indent=2) + "\n", encoding="utf-8")
+    return manifest
+
+
+def read_manifest(folder: Path) -> Manifest:
+    return Manifest(**json.loads((folder / "manifest.json").read_text(encoding="utf-8")))
+
+
+def corpus_settings(folder: Path, data_dir: Path) -> Settings:
+    """Settings under which only this archive is indexed, into `data_dir`, on however full a disk."""
+    return load_settings(
+        flags={
+            "data_dir": str(data_dir),
+            "discover": False,
+            "limits": {"min_free_bytes": 0, "min_free_share": 0.0},
+            "sources": {
+                "cydonia": {"state_file": str(folder / "state.toml")},
+                "turn_file": {"folders": [str(folder / "turns")]},
+            },
+        }
+    )
+
+
+def _sessions(random: Random, texts: Texts, turns: int, needle: str) -> Iterator[Session]:
+    """As many sessions as it takes for so many turns in all; the first turn of all has the needle."""
+    number = written = 0
+    started = FIRST_SECOND
+    while written < turns:
+        number += 1
+        wanted = min(int(random.paretovariate(0.9) * 4), MAX_SESSION_TURNS, turns - written)
+        content = [list(_turn(random, texts)) for _ in range(wanted)]
+        if written == 0:
+            content[0][0]["text"] += f"\nThe commit is {needle}; {RARE_WORD} was mentioned."
+        written += wanted
+        yield Session(number, content, " ".join(texts.words(4)).capitalize(), started)
+        started += wanted * 60 + random.randint(60, 7200)
+
+
+def _turn(random: Random, texts: Texts) -> Iterator[Json]:
+    rare = f" {RARE_WORD}" if random.random() < 1 / 10_000 else ""
+    yield {"type": "user", "text": texts.paragraph(random.randint(1, 2)) + rare}
+    if random.random() < 0.4:
+        yield {"type": "thinking", "text": texts.paragraph(random.randint(1, 3))}
+    if random.random() < 1 / 40_000:
+        steps = random.randint(500, MAX_TURN_ITEMS - 10)
+        yield from (_tool(random, texts, f"{step}", 20) for step in range(steps))
+    for step in range(min(int(random.paretovariate(1.5)) - 1 + (random.random() < 0.5), 40)):
+        yield _tool(random, texts, f"{step}", min(int(30 * random.paretovariate(0.95)), MAX_OUTPUT_CHARS))
+    yield {"type": "agent", "text": texts.paragraph(random.randint(1, 4))}
+    if random.random() < 0.1:
+        yield {"type": "agent", "text": texts.code(random.randint(2, 12))}
+    if random.random() < 0.02:
+        yield {"type": "notice", "text": "stopped by the user"}
+    if random.random() < 0.02:
+        yield {"type": "process", "command": "agent", "output": texts.trace(random.randint(1, 8))}
+
+
+def _tool(random: Random, texts: Texts, key: str, size: int) -> Json:
+    label = random.choice(["cargo test {}", "Read {}", "Edit {}", "grep -rn {} ."]).format(texts.path())
+    output = texts.trace(random.randint(2, 12)) if random.random() < 0.05 else texts.log(size)
+    return {
+        "type": "tool",
+        "id": key,
+        "label": label,
+        "status": random.choice(["ok", "ok", "failed"]),
+        "output": output,
+    }
+
+
+def _text_bytes(item: Json) -> int:
+    return sum(len(item.get(name, "").encode()) for name in ("text", "label", "output", "command"))
+
+
+def _turn_lines(session: Session, project: Path) -> Iterator[Json]:
+    yield {
+        "type": "session",
+        "version": 1,
+        "id": f"bench-{session.number:07d}",
+        "project": str(project),
+        "title": session.title,
+        "agent": "codex",
+        "at": iso_utc(session.started * 1000),
+    }
+    for minute, turn in enumerate(session.turns):
+        first, *others = turn
+        yield {**first, "at": iso_utc((session.started + minute * 60) * 1000)}
+        yield from others
+
+
+def _record(session: Session, stem: str) -> Json:
+    items: list[Json] = []
+    sent_at: dict[str, int] = {}
+    for minute, turn in enumerate(session.turns):
+        sent_at[str(len(items))] = session.started + minute * 60
+        items += [_record_item(item) for item in turn]
+    return {
+        "id": stem,
+        "agent": "Claude Agent",
+        "agent_id": "claude-acp",
+        "session": None,
+        "title": session.title,
+        "name": None,
+        "updated": session.started + len(session.turns) * 60,
+        "closed": session.number % 5 == 0,
+        "items": items,
+        "sent_at": sent_at,
+    }
+
+
+def _record_item(item: Json) -> Json:
+    match item["type"]:
+        case "thinking":
+            return {"Thinking": {"text": item["text"], "done": True}}
+        case "tool":
+            status = "Success" if item["status"] == "ok" else "Failure"
+            tool = {"id": item["id"], "kind": "execute", "label": item["label"], "status": status}
+            return {"Tool": {**tool, "output": item["output"]}}
+        case "notice":
+            return {"Notice": {"text": item["text"], "failed": False}}
+        case "process":
+            return {"Process": {"command": item["command"], "output": item["output"]}}
+    return {item["type"].capitalize(): item["text"]}
+
+
+def _write_registry(path: Path, rows: list[tuple[int, str]]) -> None:
+    with closing(sqlite3.connect(path)) as db, db:
+        db.execute(
+            "CREATE TABLE entries ("
+            "number INTEGER PRIMARY KEY AUTOINCREMENT, kind TEXT NOT NULL, id TEXT, UNIQUE(kind, id))"
+        )
+        db.executemany("INSERT INTO entries VALUES (?, 'session', ?)", rows)

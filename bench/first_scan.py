@@ -1,0 +1,85 @@
+"""How long a first scan takes, what it needs, and how searches fare while it runs."""
+
+import multiprocessing
+import resource
+import sys
+import time
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any
+
+from bench.corpus import corpus_settings, read_manifest
+from bench.results import folder_bytes, percentiles
+from indexer.pipeline import index_once
+from schemas.errors import Unavailable
+from schemas.requests import SearchRequest
+from schemas.settings import Settings
+from search_api.archive import Archive
+from search_api.caller import Caller
+
+SEARCH_EVERY_SECONDS = 0.25
+QUERIES = ["the", "arse", "src/", "zymurgy", "错误"]
+_MB = 1_000_000
+
+
+def measure(corpus: Path, data_dir: Path) -> dict[str, Any]:
+    """Scan `corpus` into an empty `data_dir` in a process of its own, and search beside it."""
+    manifest = read_manifest(corpus)
+    settings = corpus_settings(corpus, data_dir)
+    context = multiprocessing.get_context("spawn")
+    receiver, sender = context.Pipe(duplex=False)
+    scan = context.Process(target=_scan, args=(settings, sender))
+    scan.start()
+    sender.close()
+    took_ms = _search_until(receiver, settings)
+    try:
+        seconds, peak_bytes = receiver.recv()
+    except EOFError:
+        raise SystemExit("the scan failed; see above") from None
+    finally:
+        scan.join()
+    data_bytes = folder_bytes(data_dir)
+    return {
+        "turns": manifest.turns,
+        "sessions": manifest.sessions,
+        "text_mb": round(manifest.text_bytes / _MB, 1),
+        "raw_mb": round(manifest.raw_bytes / _MB, 1),
+        "seconds": round(seconds, 2),
+        "text_mb_per_second": round(manifest.text_bytes / _MB / seconds, 2),
+        "turns_per_second": round(manifest.turns / seconds),
+        "peak_memory_mb": round(peak_bytes / _MB),
+        "data_mb": round(data_bytes / _MB, 1),
+        "data_per_text": round(data_bytes / manifest.text_bytes, 3),
+        "data_per_raw": round(data_bytes / manifest.raw_bytes, 3),
+        "searches_meanwhile": len(took_ms),
+        "search_ms_meanwhile": percentiles(took_ms) if len(took_ms) > 1 else None,
+    }
+
+
+def _scan(settings: Settings, sender: Connection) -> None:
+    started = time.perf_counter()
+    index_once(settings, lambda _: None)
+    seconds = time.perf_counter() - started
+    # Linux counts in KiB, macOS in bytes.
+    unit = 1 if sys.platform == "darwin" else 1024
+    sender.send((seconds, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit))
+    sender.close()
+
+
+def _search_until(receiver: Connection, settings: Settings) -> list[float]:
+    """Search every quarter of a second until the scan reports; milliseconds each search took."""
+    archive: Archive | None = None
+    took_ms: list[float] = []
+    while not receiver.poll(SEARCH_EVERY_SECONDS):
+        try:
+            archive = archive or Archive.open(settings)
+            request = SearchRequest(query=QUERIES[len(took_ms) % len(QUERIES)], project="*")
+            started = time.perf_counter()
+            archive.search(request, Caller())
+            took_ms.append((time.perf_counter() - started) * 1000)
+        except Unavailable:
+            # The scan has not made the store yet.
+            continue
+    if archive is not None:
+        archive.close()
+    return took_ms

@@ -1,0 +1,204 @@
+"""The Tantivy index: which chunks may hold what a query needs. The only module that talks to Tantivy.
+
+A document is a chunk: its keys and its terms, no text. Two folders with a writer each, as one commit
+writes out all that its writer holds: `bulk` for first scans and rebuilds, `live` for everything after. A
+chunk that is written again goes to `live`; what `bulk` still says of it is a candidate that verification
+drops. User text never reaches Tantivy's query parser; queries are built from objects.
+"""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+
+import tantivy
+from tantivy import Document, FieldType, Index, Occur, Query, SchemaBuilder, TextAnalyzerBuilder, Tokenizer
+
+from indexer.query import All, Any, Anything, AnyWord, ChunkQuery, Nothing, Phrase, Symbol
+from indexer.words import RULES_VERSION, Terms
+from schemas.errors import Unavailable
+from schemas.items import Layer
+
+INDEX_VERSION = f"1 tantivy-{version('tantivy')} {RULES_VERSION}"
+"""An index of another version is rebuilt from the store."""
+
+LANES = ("bulk", "live")
+BULK, LIVE = range(2)
+
+_TOKENIZER = "spaces"
+_HEAP_BYTES = (96_000_000, 32_000_000)
+_FIRST_HITS = 1024
+"""Tantivy sets memory aside for the number asked for: most searches find fewer than this in their window."""
+_UNBOUNDED = 2**62
+
+
+def _schema() -> tantivy.Schema:
+    builder = SchemaBuilder()
+    for key in ("chunk", "at", "session", "project", "layer"):
+        # Signed: a delete by term on an unsigned field deletes nothing, and says nothing.
+        builder.add_integer_field(key, indexed=True, fast=key in ("chunk", "at"))
+    builder.add_text_field("words", tokenizer_name=_TOKENIZER, index_option="position")
+    builder.add_text_field("symbols", tokenizer_name=_TOKENIZER, index_option="basic")
+    return builder.build()
+
+
+def _open(folder: Path) -> Index:
+    try:
+        index = Index(_schema(), str(folder)) if Index.exists(str(folder)) else Index(_schema(), str(folder), reuse=False)
+    except ValueError as error:
+        raise Unavailable(f"the index {folder} cannot be opened: {error}; run: turndex index") from error
+    index.register_tokenizer(_TOKENIZER, TextAnalyzerBuilder(Tokenizer.whitespace()).build())
+    return index
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkDocument:
+    """What the index is told of a chunk."""
+
+    chunk: int
+    session: int
+    project: int
+    layer: Layer
+    at_ms: int
+    terms: Terms
+
+
+class IndexWriter:
+    """Writes one folder. Writing a chunk twice is writing it once."""
+
+    def __init__(self, folder: Path, lane: int) -> None:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self._index = _open(folder)
+        try:
+            self._writer = self._index.writer(_HEAP_BYTES[lane], num_threads=1)
+        except ValueError as error:
+            raise Unavailable(f"the index {folder} cannot be written: {error}") from error
+
+    def put(self, document: ChunkDocument) -> None:
+        self.remove(document.chunk)
+        row = Document()
+        row.add_integer("chunk", document.chunk)
+        row.add_integer("at", document.at_ms)
+        row.add_integer("session", document.session)
+        row.add_integer("project", document.project)
+        row.add_integer("layer", document.layer)
+        row.add_text("words", document.terms.text)
+        row.add_text("symbols", " ".join(document.terms.symbols))
+        self._writer.add_document(row)
+
+    def remove(self, chunk: int) -> None:
+        self._writer.delete_documents_by_term("chunk", chunk)
+
+    def commit(self) -> None:
+        """Make what was put findable and durable; it takes tens of milliseconds.
+
+        Raises:
+            ValueError: it failed, and all since the last commit is lost: throw this writer away.
+        """
+        self._writer.commit()
+
+    def close(self) -> None:
+        self._writer.wait_merging_threads()
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """Where to look; a session or project that is not named is not looked at."""
+
+    layers: Collection[Layer]
+    from_ms: int
+    to_ms: int
+    """Included, like `from_ms`."""
+    projects: Collection[int] | None = None
+    sessions: Collection[int] | None = None
+
+
+class IndexReader:
+    """Searches both folders. Never too few chunks: too many are dropped by whoever verifies them."""
+
+    def __init__(self, folder: Path) -> None:
+        self._indexes = [_open(folder / lane) for lane in LANES if (folder / lane).is_dir()]
+        self._schema = _schema()
+
+    def reload(self) -> None:
+        """See what was committed since."""
+        try:
+            for index in self._indexes:
+                index.reload()
+        except ValueError as error:
+            raise Unavailable(f"the index cannot be read: {error}; run: turndex index") from error
+
+    def documents(self) -> int:
+        return sum(index.searcher().num_docs for index in self._indexes)
+
+    def segments(self) -> int:
+        return sum(index.searcher().num_segments for index in self._indexes)
+
+    def most_chunks(self, query: ChunkQuery) -> int:
+        """An upper bound of how many chunks a query can have, from word counts alone."""
+        match query:
+            case Nothing():
+                return 0
+            case Anything():
+                return _UNBOUNDED
+            case AnyWord(words):
+                return min(_UNBOUNDED, sum(self._frequency("words", word) for word in words))
+            case Phrase(words):
+                return min(self._frequency("words", word) for word in words)
+            case Symbol(symbol):
+                return self._frequency("symbols", symbol)
+            case All(parts):
+                return min(self.most_chunks(part) for part in parts)
+            case Any(parts):
+                return min(_UNBOUNDED, sum(self.most_chunks(part) for part in parts))
+
+    def _frequency(self, field: str, term: str) -> int:
+        return sum(index.searcher().doc_freq(field, term) for index in self._indexes)
+
+    def candidates(self, query: ChunkQuery, scope: Scope) -> set[int]:
+        """The chunks in scope that have what the query needs."""
+        built = self._within(self._built(query), scope)
+        found: set[int] = set()
+        for index in self._indexes:
+            searcher = index.searcher()
+            limit = _FIRST_HITS
+            hits = searcher.search(built, limit, count=False, order_by_field="chunk").hits
+            while len(hits) == limit:
+                limit = min(limit * 8, searcher.num_docs + 1)
+                hits = searcher.search(built, limit, count=False, order_by_field="chunk").hits
+            found.update(chunk for chunk, _ in hits)
+        return found
+
+    def _within(self, query: Query, scope: Scope) -> Query:
+        parts = [query, Query.range_query(self._schema, "at", FieldType.Integer, scope.from_ms, scope.to_ms)]
+        for field, keys in (("layer", scope.layers), ("project", scope.projects), ("session", scope.sessions)):
+            if keys is not None:
+                parts.append(Query.term_set_query(self._schema, field, [int(key) for key in keys]))
+        return Query.boolean_query([(Occur.Must, part) for part in parts])
+
+    def _built(self, query: ChunkQuery) -> Query:
+        match query:
+            case Nothing():
+                return Query.empty_query()
+            case Anything():
+                return Query.all_query()
+            case AnyWord(words):
+                return self._any("words", words)
+            case Phrase(words):
+                return self._phrase(words)
+            case Symbol(symbol):
+                return Query.term_query(self._schema, "symbols", symbol, index_option="basic")
+            case All(parts):
+                return Query.boolean_query([(Occur.Must, self._built(part)) for part in parts])
+            case Any(parts):
+                return Query.boolean_query([(Occur.Should, self._built(part)) for part in parts])
+
+    def _any(self, field: str, words: Sequence[str]) -> Query:
+        if len(words) == 1:
+            return Query.term_query(self._schema, field, words[0], index_option="basic")
+        return Query.term_set_query(self._schema, field, list(words))
+
+    def _phrase(self, words: Sequence[str]) -> Query:
+        if len(words) == 1:
+            return self._any("words", words)
+        return Query.phrase_query(self._schema, "words", list(words))

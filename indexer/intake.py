@@ -1,0 +1,161 @@
+"""One transcript into the store: what is new in it, under the session that it is."""
+
+import logging
+import os
+from dataclasses import dataclass, replace
+from enum import Enum
+from pathlib import Path
+
+from indexer.sources.base import Append, Part, Skipped, Source, Transcript, Unreadable, Unsettled, Waiting
+from indexer.store.chunks import item_of, row_of
+from indexer.store.writer import KnownFile, StoreWriter
+from schemas.items import Item, Layer
+
+log = logging.getLogger(__name__)
+
+
+class Outcome(Enum):
+    """How reading a transcript ended."""
+
+    READ = "read"
+    UNSETTLED = "unsettled"
+    """Caught in a write: to be read again soon."""
+    FAILED = "failed"
+    """Not to be read now; the next look at the folders tries again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    outcome: Outcome
+    chunks: int = 0
+    """Chunks written."""
+    session: int | None = None
+    project: Path | None = None
+
+
+class Intake:
+    """Reads transcripts and stores what they say. Used by the thread that writes the store."""
+
+    def __init__(self, store: StoreWriter) -> None:
+        self._store = store
+
+    def take(self, source: Source, transcript: Transcript, lane: int, now_ms: int) -> Taken:
+        """Bring the session of a transcript up to it; each part of it is one transaction."""
+        known = self._store.file(source.name, transcript.path)
+        since = known.checkpoint if known else None
+        taken = Taken(Outcome.READ, session=known.session if known else None)
+        is_first = True
+        try:
+            for part in source.read(transcript, since):
+                is_from_start = is_first and (since is None or source.is_whole_record or part.is_from_start)
+                with self._store.transaction():
+                    session, chunks = self._put(source, transcript, taken.session, part, lane)
+                    self._store.put_skipped(
+                        source.name, transcript.path, part.skipped, is_from_start=is_from_start, now_ms=now_ms
+                    )
+                taken = Taken(Outcome.READ, taken.chunks + chunks, session, part.facts.project)
+                is_first = False
+            if is_first:
+                self._note(source, transcript, known)
+        except Unsettled:
+            return replace(taken, outcome=Outcome.UNSETTLED)
+        except Waiting:
+            self._note(source, transcript, known)
+        except Unreadable as broken:
+            self._count(source, transcript, Skipped(broken.reason), now_ms)
+            self._note(source, transcript, known)
+        except FileNotFoundError:
+            return replace(taken, outcome=Outcome.FAILED)  # gone meanwhile: its folder says whether it was deleted
+        except OSError as error:
+            self._count(source, transcript, Skipped(f"cannot be read: {error.strerror or error}"), now_ms)
+            return replace(taken, outcome=Outcome.FAILED)
+        return taken
+
+    def announce(self, source: Source, transcripts: list[Transcript], lane: int) -> None:
+        """Make sessions known by the heads of their transcripts, the oldest first, before any content is read.
+
+        That is the order in which sessions get their numbers.
+        """
+        heads = []
+        for transcript in transcripts:
+            try:
+                facts = source.facts(transcript)
+            except OSError:
+                continue
+            if facts is not None and self._store.file(source.name, transcript.path) is None:
+                heads.append((facts.started_ms is None, facts.started_ms or 0, os.fsencode(transcript.path), facts))
+        heads.sort(key=lambda head: head[:3])
+        with self._store.transaction():
+            for *_, facts in heads:
+                if self._store.session_with_key(source.name, facts.key) is None:
+                    self._store.put_session(source.name, facts, None, key=facts.key, lane=lane)
+
+    def _put(
+        self, source: Source, transcript: Transcript, session: int | None, part: Part, lane: int
+    ) -> tuple[int, int]:
+        key = part.facts.key
+        if session is None:
+            session, key = self._identify(source, transcript, part)
+        else:
+            key = self._store.key_of(session)
+        session = self._store.put_session(source.name, part.facts, session, key=key, lane=lane)
+        chunks = self._store.apply(session, part, lane)
+        self._store.put_file(source.name, transcript, session, part.checkpoint)
+        return session, chunks
+
+    def _identify(self, source: Source, transcript: Transcript, part: Part) -> tuple[int | None, str]:
+        """The session that a file not seen before belongs to, None for a new one, and its key.
+
+        A session whose own file is gone has moved here; beside a live file with the same key this is
+        another session.
+        """
+        key = part.facts.key
+        session = self._store.session_with_key(source.name, key)
+        if session is None:
+            session = self._moved(source, part)
+        elif not self._have_gone(self._store.files_of_session(session)):
+            key = f"{key}\n{os.fsencode(transcript.path).decode('utf-8', 'backslashreplace')}"
+            session = self._store.session_with_key(source.name, key)
+        if session is not None:
+            for old in self._store.files_of_session(session):
+                self._store.forget_file(source.name, old.path)
+        return session, key
+
+    def _moved(self, source: Source, part: Part) -> int | None:
+        """A session of the same id and beginning whose files are gone: its project's folder was moved."""
+        found = [
+            session
+            for session in self._store.sessions_with_id(source.name, part.facts.session_id)
+            if (files := self._store.files_of_session(session))
+            and self._have_gone(files)
+            and self._begins_like(session, part)
+        ]
+        return found[0] if len(found) == 1 else None
+
+    def _begins_like(self, session: int, part: Part) -> bool:
+        first = self._store.first_item(session)
+        return first is None or first == _first_item(part)
+
+    def _have_gone(self, files: list[KnownFile]) -> bool:
+        return not any(os.path.lexists(file.path) for file in files)
+
+    def _note(self, source: Source, transcript: Transcript, known: KnownFile | None) -> None:
+        """Nothing to store, but the file as it is now was looked at."""
+        with self._store.transaction():
+            session = known.session if known else None
+            self._store.put_file(source.name, transcript, session, known.checkpoint if known else None)
+            if known is not None and known.is_gone and session is not None:
+                self._store.set_deleted(session, False)
+
+    def _count(self, source: Source, transcript: Transcript, skipped: Skipped, now_ms: int) -> None:
+        with self._store.transaction():
+            self._store.put_skipped(source.name, transcript.path, [skipped], is_from_start=False, now_ms=now_ms)
+
+
+def _first_item(part: Part) -> Item | None:
+    """The first item of the first turn's conversation, as the store answers it."""
+    for change in part.changes:
+        if isinstance(change, Append) and change.turn == 1 and change.first == 0:
+            rows = (row_of(index, item, Layer.CONVERSATION) for index, item in enumerate(change.items))
+            return next((item_of(row, Layer.CONVERSATION) for row in rows if row is not None), None)
+    return None

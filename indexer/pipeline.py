@@ -1,0 +1,556 @@
+"""The loop that ties the write side together: look, read, store, index.
+
+One thread writes. It takes live changes first, and in between works through what a look at the folders
+found, in slices short enough that a live change never waits long. What a first scan or a rebuild finds goes
+to the index folder `bulk`, whose commits run beside it; everything else goes to `live`.
+"""
+
+import logging
+import shutil
+import sqlite3
+import threading
+import time
+from collections.abc import Callable, Collection
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+import orjson
+
+from indexer.follow import IndexFollower
+from indexer.index import BULK, LIVE
+from indexer.intake import Intake, Outcome
+from indexer.lock import DataLock, Held
+from indexer.registry import read_registry, registry_signature
+from indexer.schedule import Schedule, Unit
+from indexer.sources import sources_for
+from indexer.sources.base import Root, Source, Transcript
+from indexer.store.writer import StoreWriter
+from indexer.survey import Survey, survey
+from indexer.watch import Watcher
+from schemas.answers import Indexing
+from schemas.errors import TurndexError, Unavailable
+from schemas.settings import Settings, resolved
+from schemas.sources import CYDONIA
+from schemas.times import iso_utc
+
+log = logging.getLogger(__name__)
+
+COMMIT_SECONDS = 0.1
+"""Live changes are collected this long at most, so that there are no more than ten commits a second."""
+
+REREAD_SECONDS = 0.2
+"""A record that is rewritten whole is read five times a second at most."""
+
+UNSETTLED_SECONDS = 0.02
+"""A whole record that was caught in a write is read again after this,"""
+
+SETTLE_SECONDS = 2.1
+"""and a torn last line when it has been quiet for as long as a source waits for its end."""
+
+SLICE_SECONDS = 0.1
+"""Work that can wait is done in slices of this length."""
+
+SLICE_BYTES = 2_000_000
+BULK_COMMIT_BYTES = 30_000_000
+"""Text handed to the `bulk` writer between two commits, and so what a crash makes it do again."""
+
+LIVE_SCAN_BYTES = 8_000_000
+"""Changes that a look at the folders finds are live up to this size, and a scan of its own above it."""
+
+RETRY_SECONDS = 5.0
+POLL_SECONDS = 1.0
+QUICK_BYTES_PER_SECOND = 5_000_000
+DISK_CHECK_SECONDS = 1.0
+PROGRESS_SECONDS = 0.5
+REGISTRY_SECONDS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0)
+"""How long after one look at the registry of a project with unnumbered sessions the next one follows."""
+
+
+@dataclass(frozen=True, slots=True)
+class LiveStatus:
+    """What only the process that writes knows."""
+
+    is_ready: bool
+    indexing: Indexing | None
+    lag_ms: dict[str, int]
+    """By source: how long the oldest change that is not stored yet has been waiting."""
+    notes: list[str]
+
+
+class Pipeline:
+    """All of the write side, for one thread that calls `look` and then `step` again and again."""
+
+    def __init__(self, settings: Settings) -> None:
+        """
+        Raises:
+            Held: another process writes to the data directory.
+            Unavailable: store or index cannot be opened.
+        """
+        self._settings = settings
+        self._data_dir = resolved(settings.data_dir)
+        self._lock = DataLock(self._data_dir)
+        self._data_dir.chmod(0o700)
+        self.schedule = Schedule()
+        self.sources = sources_for(settings)
+        self._store = StoreWriter(self._data_dir)
+        self._follower = IndexFollower(self._data_dir, self._store)
+        self._intake = Intake(self._store)
+        self._committer = ThreadPoolExecutor(1, thread_name_prefix="turndex-commit")
+        self._bulk_commit: Future[None] | None = None
+        self._backlog: list[tuple[Source, Transcript]] = []
+        self._backlog_total = self._backlog_bytes_total = self._backlog_bytes_done = 0
+        self._is_first_scan = self._store.meta("scanned_at") is None
+        self._last_live_commit = self._last_disk_check = self._last_progress = 0.0
+        self._registry_due: dict[Path, tuple[float, int]] = {}
+        self.stands_still: str | None = None
+        self.roots: list[tuple[Source, Root]] = []
+        self.indexing: Indexing | None = None
+
+    # Looking.
+
+    def look(self, only: Collection[Path] | None = None) -> Survey:
+        """Look through the folders, all or those named, and plan what is to be read."""
+        total = Survey()
+        new: list[tuple[Source, Transcript]] = []
+        self._refresh_roots()
+        for source in self.sources:
+            roots = [root for one, root in self.roots if one is source and (only is None or root.path in only)]
+            found = survey(self._store, source, roots)
+            total.files += found.files
+            total.bytes += found.bytes
+            total.changed += found.changed
+            new += [(source, transcript) for transcript in found.changed]
+        if self._is_first_scan or sum(transcript.size for _, transcript in new) > LIVE_SCAN_BYTES:
+            self._plan_scan(new)
+        else:
+            self.schedule.add(Unit(source, transcript.root, transcript.path) for source, transcript in new)
+        return total
+
+    def _refresh_roots(self) -> None:
+        self.roots = [(source, root) for source in self.sources for root in source.roots()]
+        with self._store.transaction():
+            for source in self.sources:
+                self._store.forget_roots(source.name, [root.path for one, root in self.roots if one is source])
+                listed = source.listed_projects()
+                if listed is not None:
+                    self._store.set_listed(listed)
+        for source, root in self.roots:
+            if source.name == CYDONIA and root.project is not None:
+                self._read_registry(root.project)
+
+    def _plan_scan(self, new: list[tuple[Source, Transcript]]) -> None:
+        planned = {transcript.path for _, transcript in self._backlog}
+        new = [one for one in new if one[1].path not in planned]
+        if not new:
+            return
+        for source in self.sources:
+            self._intake.announce(source, [transcript for one, transcript in new if one is source], BULK)
+        size = sum(transcript.size for _, transcript in new)
+        if self._is_first_scan and not self._backlog:
+            log.info(
+                "found %d transcripts, %.1f MB; the index will take about %.0f MB of disk and %.0f s",
+                *(len(new), size / 1e6, size * 0.8 / 1e6, size / 8e6),
+            )
+        # The newest last, as they are taken from the end.
+        self._backlog = sorted([*self._backlog, *new], key=lambda one: one[1].mtime_ns)
+        self._backlog_total += len(new)
+        self._backlog_bytes_total += size
+
+    def changed(self, paths: Collection[Path]) -> bool:
+        """Plan to read what may have changed; whether it takes a look through the folders to know."""
+        needs_look = False
+        units = []
+        for path in paths:
+            unit = self._unit_at(path)
+            if unit is None:
+                needs_look = True
+            else:
+                units.append(unit)
+        self.schedule.add(units)
+        return needs_look
+
+    def _unit_at(self, path: Path) -> Unit | None:
+        """The transcript that a path is; None where it is a folder, another file, or gone."""
+        if not path.is_file():
+            return None
+        for source, root in self.roots:
+            if path.is_relative_to(root.path) and source.owns(root, path):
+                return Unit(source, root, path)
+        return None
+
+    # Reading.
+
+    def step(self) -> bool:
+        """Do a slice of what is to be done; whether there was anything.
+
+        Nothing is lost where it fails: what was not stored is read again, what was not indexed is put again.
+        """
+        if not self._has_room():
+            return False
+        self._finish_bulk_commit()
+        return self._step_live() or self._step_backlog() or self._step_bulk()
+
+    def _step_live(self) -> bool:
+        if time.monotonic() < self._last_live_commit + COMMIT_SECONDS:
+            return False
+        self._registries_due()
+        for unit in self.schedule.pop_due():
+            self._read_unit(unit)
+        return self._commit_live()
+
+    def _commit_live(self) -> bool:
+        if not self._follower.put(LIVE, BULK_COMMIT_BYTES) and not self._store.removed_chunks():
+            return False
+        self._follower.commit(LIVE)
+        self._last_live_commit = time.monotonic()
+        return True
+
+    def _read_unit(self, unit: Unit) -> None:
+        transcript = _transcript(unit)
+        if transcript is None:
+            return
+        if unit.source.is_whole_record:
+            self.schedule.hold(unit.path, REREAD_SECONDS)
+        taken = self._intake.take(unit.source, transcript, LIVE, _now_ms())
+        if taken.outcome is Outcome.UNSETTLED:
+            if unit.source.is_whole_record:
+                self.schedule.hold(unit.path, UNSETTLED_SECONDS)
+            self.schedule.add([unit], UNSETTLED_SECONDS if unit.source.is_whole_record else SETTLE_SECONDS)
+        if unit.source.name == CYDONIA and taken.project is not None:
+            self._registry_due.setdefault(taken.project, (time.monotonic(), 0))
+
+    def _step_backlog(self) -> bool:
+        if not self._backlog:
+            return False
+        until = time.monotonic() + SLICE_SECONDS
+        while self._backlog and time.monotonic() < until:
+            source, transcript = self._backlog.pop()
+            taken = self._intake.take(source, transcript, BULK, _now_ms())
+            if taken.outcome is Outcome.UNSETTLED:
+                self.schedule.add([Unit(source, transcript.root, transcript.path)], UNSETTLED_SECONDS)
+            self._backlog_bytes_done += transcript.size
+        self._put_bulk()
+        self._note_progress()
+        return True
+
+    # The index folder `bulk`.
+
+    def _step_bulk(self) -> bool:
+        if self._bulk_commit is not None:
+            return False  # its end wakes the loop
+        if self._put_bulk():
+            self._note_progress()
+            return True
+        if self._follower.uncommitted_bytes[BULK]:
+            self._begin_bulk_commit()
+            return True
+        if self._is_first_scan and self.schedule.next_due() is None:
+            self._is_first_scan = False
+            self._note_scanned()
+        self._note_progress()
+        return False
+
+    def _put_bulk(self) -> bool:
+        if self._bulk_commit is not None:
+            return False
+        handed = self._follower.put(BULK, SLICE_BYTES)
+        if self._follower.uncommitted_bytes[BULK] >= BULK_COMMIT_BYTES:
+            self._begin_bulk_commit()
+        return handed > 0
+
+    def _begin_bulk_commit(self) -> None:
+        self._bulk_commit = self._committer.submit(self._follower.begin_commit(BULK))
+        self._bulk_commit.add_done_callback(lambda _: self.schedule.wake())
+
+    def _finish_bulk_commit(self) -> None:
+        if self._bulk_commit is not None and self._bulk_commit.done():
+            commit, self._bulk_commit = self._bulk_commit, None
+            self._follower.finish_commit(BULK, commit.exception())
+
+    # Numbers.
+
+    def _registries_due(self) -> None:
+        now = time.monotonic()
+        for project, (due, tries) in list(self._registry_due.items()):
+            if due <= now:
+                self._read_registry(project)
+                del self._registry_due[project]
+                if tries < len(REGISTRY_SECONDS) and self._store.has_unnumbered(self._store.project(project)):
+                    self._registry_due[project] = (now + REGISTRY_SECONDS[tries], tries + 1)
+
+    def _read_registry(self, project: Path) -> None:
+        signature = orjson.dumps(registry_signature(project))
+        key = self._store.project(project)
+        if self._store.registry_signature(key) == signature:
+            return
+        numbers = read_registry(project, self._data_dir / "scratch")
+        if numbers is not None:
+            with self._store.transaction():
+                self._store.set_registry(key, numbers, signature)
+
+    # How it stands.
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether the first scan is done and no rebuild is under way."""
+        return not self._is_first_scan and not self._follower.is_rebuilding
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether all that was found is stored and can be searched."""
+        return not self._backlog and self._bulk_commit is None and self.schedule.next_due() is None
+
+    def next_due(self) -> float | None:
+        """When `step` has something to do again, on the monotonic clock; None: when something changes."""
+        if self.stands_still:
+            return time.monotonic() + RETRY_SECONDS
+        times = [due for due, _ in self._registry_due.values()]
+        due = self.schedule.next_due()
+        if due is not None:
+            times.append(max(due, self._last_live_commit + COMMIT_SECONDS))
+        return min(times, default=None)
+
+    @property
+    def is_quick(self) -> bool:
+        """Whether no first scan and no rebuild of some size is due."""
+        return not self._follower.is_rebuilding
+
+    @property
+    def age(self) -> str:
+        """Of when the index is, in words."""
+        scanned_at = self._store.meta("scanned_at")
+        return "not complete yet" if scanned_at is None else f"of {iso_utc(scanned_at)}"
+
+    def note_look_done(self) -> None:
+        """Everything that a look found is stored: the index is as fresh as that look."""
+        if not self._is_first_scan:
+            self._note_scanned()
+
+    def _note_scanned(self) -> None:
+        with self._store.transaction():
+            self._store.set_meta("scanned_at", _now_ms())
+
+    def _note_progress(self) -> None:
+        """Tell readers, in this process and others, how far a first scan or rebuild is."""
+        now = time.monotonic()
+        if self.is_ready:
+            if self.indexing is not None or self._store.meta("progress") is not None:
+                self.indexing = None
+                self._write_progress()
+            return
+        if now - self._last_progress < PROGRESS_SECONDS:
+            return
+        self._last_progress = now
+        done = self._backlog_total - len(self._backlog)
+        self.indexing = Indexing(done, self._backlog_total, self._backlog_bytes_done, self._backlog_bytes_total)
+        self._write_progress()
+
+    def _write_progress(self) -> None:
+        with self._store.transaction():
+            self._store.set_meta("progress", None if self.indexing is None else orjson.dumps(self.indexing))
+
+    def _has_room(self) -> bool:
+        now = time.monotonic()
+        if now - self._last_disk_check < DISK_CHECK_SECONDS:
+            return self.stands_still is None
+        self._last_disk_check = now
+        usage, limits = shutil.disk_usage(self._data_dir), self._settings.limits
+        floor = max(limits.min_free_bytes, int(limits.min_free_share * usage.total))
+        why = None
+        if usage.free < floor:
+            why = f"indexing stands still: {usage.free / 1e9:.1f} GB of the disk are free, it stops below {floor / 1e9:.1f}"
+        if why is not None and self.stands_still is None:
+            log.error("%s; it goes on when there is room", why)
+        self.stands_still = why
+        return why is None
+
+    def close(self) -> None:
+        """Commit what is stored, and let go of the data directory."""
+        try:
+            if self._bulk_commit is not None:
+                self._bulk_commit.exception()
+                self._finish_bulk_commit()
+            for lane in (BULK, LIVE):
+                if self._follower.put(lane, BULK_COMMIT_BYTES) or self._follower.uncommitted_bytes[lane]:
+                    self._follower.commit(lane)
+        except ValueError as error:
+            log.error("the index could not be written at the end, the next start goes on: %s", error)
+        finally:
+            self._committer.shutdown()
+            self._follower.close()
+            self._store.close()
+            self._lock.release()
+
+
+def index_once(settings: Settings, progress: Callable[[Indexing], None]) -> None:
+    """Bring everything up to date, telling about twice a second how far it is.
+
+    Raises:
+        Held: another process writes to the data directory.
+        TurndexError: store or index cannot be opened, or the disk is full.
+    """
+    pipeline = Pipeline(settings)
+    try:
+        pipeline.look()
+        _run_dry(pipeline, progress)
+        pipeline.note_look_done()
+    finally:
+        pipeline.close()
+
+
+def _run_dry(pipeline: Pipeline, progress: Callable[[Indexing], None]) -> None:
+    told = None
+    while not (pipeline.is_idle and pipeline.is_ready):
+        if pipeline.step():
+            if pipeline.indexing is not None and pipeline.indexing is not told:
+                told = pipeline.indexing
+                progress(told)
+        elif pipeline.stands_still:
+            raise Unavailable(pipeline.stands_still)
+        else:
+            pipeline.schedule.wait(pipeline.next_due())
+
+
+def bring_up_to_date(settings: Settings, budget_s: float) -> str | None:
+    """Index what is new if that takes less than a budget; else a sentence that says how old the index is.
+
+    None where everything is up to date, or another process sees to that.
+    """
+    try:
+        pipeline = Pipeline(settings)
+    except Held:
+        return None
+    try:
+        found = pipeline.look()
+        size = sum(transcript.size for transcript in found.changed)
+        if size > budget_s * QUICK_BYTES_PER_SECOND or not pipeline.is_quick:
+            return f"the index is {pipeline.age}; {len(found.changed)} transcripts ({size / 1e6:.1f} MB) are newer; run: turndex index"
+        _run_dry(pipeline, lambda _: None)
+        pipeline.note_look_done()
+    finally:
+        pipeline.close()
+    return None
+
+
+class Indexer:
+    """Follows the sources in the background, until it is stopped."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._is_stopping = False
+        self._needs_look = True
+        self._failure: str | None = None
+
+    def start(self) -> None:
+        """
+        Raises:
+            Held: another process writes to the data directory.
+            Unavailable: store or index cannot be opened.
+        """
+        self._pipeline = Pipeline(self._settings)
+        self._watcher = Watcher(self._on_change, self._on_restart)
+        self._thread = threading.Thread(target=self._run, name="turndex-indexer")
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Commit what is stored and let go of the data directory."""
+        self._is_stopping = True
+        self._pipeline.schedule.wake()
+        self._thread.join()
+
+    def status(self) -> LiveStatus:
+        pipeline, now = self._pipeline, time.monotonic()
+        lag_ms = {}
+        for source in pipeline.sources:
+            since = pipeline.schedule.waiting_since(source.name)
+            lag_ms[source.name] = 0 if since is None else int((now - since) * 1000)
+        notes = [
+            note
+            for note in (
+                pipeline.stands_still,
+                self._failure,
+                self._watcher.failure and f"folders are looked through every second, watching failed: {self._watcher.failure}",
+            )
+            if note
+        ]
+        return LiveStatus(pipeline.is_ready, pipeline.indexing, lag_ms, notes)
+
+    def _on_change(self, paths: Collection[Path]) -> None:
+        if self._pipeline.changed(paths):
+            self._on_restart()
+
+    def _on_restart(self) -> None:
+        self._needs_look = True
+        self._pipeline.schedule.wake()
+
+    def _run(self) -> None:
+        pipeline = self._pipeline
+        next_look = 0.0
+        has_looked = False
+        try:
+            while not self._is_stopping:
+                try:
+                    if self._needs_look or time.monotonic() >= next_look:
+                        self._needs_look = False
+                        has_looked = False
+                        self._watch()
+                        pipeline.look()
+                        next_look = time.monotonic() + self._rescan_seconds()
+                    if pipeline.step():
+                        continue
+                    if not has_looked and pipeline.is_idle:
+                        has_looked = True
+                        pipeline.note_look_done()
+                    self._failure = None
+                except (OSError, ValueError, sqlite3.Error, TurndexError) as error:
+                    # A full disk, a folder that went, an index that could not be written: all is done again later.
+                    log.exception("indexing failed, it is tried again in %.0f s", RETRY_SECONDS)
+                    self._failure = f"indexing failed, it is tried again: {error}"
+                    self._needs_look = True
+                    pipeline.schedule.wait(time.monotonic() + RETRY_SECONDS)
+                    continue
+                due = pipeline.next_due()
+                pipeline.schedule.wait(next_look if due is None else min(due, next_look))
+        finally:
+            self._watcher.stop()
+            pipeline.close()
+
+    def _rescan_seconds(self) -> float:
+        indexing = self._settings.indexing
+        return POLL_SECONDS if self._watcher.failure or indexing.force_polling else indexing.rescan_seconds
+
+    def _watch(self) -> None:
+        """Watch what the sources name now: before the look, so that nothing falls between the two."""
+        if self._settings.indexing.force_polling:
+            return
+        pipeline = self._pipeline
+        deep, flat = set[Path](), set[Path]()
+        for source in pipeline.sources:
+            for file in source.state_files():
+                flat.add(_nearest_folder(file.parent))
+            for root in source.roots():
+                if root.path.is_dir():
+                    (deep if root.is_recursive else flat).add(root.path)
+                else:
+                    flat.add(_nearest_folder(root.path))
+        self._watcher.watch(deep, flat)
+
+
+def _nearest_folder(path: Path) -> Path:
+    """The folder itself, or the nearest one above it that exists: where it will show up once it is made."""
+    while not path.is_dir():
+        path = path.parent
+    return path
+
+
+def _transcript(unit: Unit) -> Transcript | None:
+    try:
+        found = unit.path.stat()
+    except OSError:
+        return None
+    return Transcript(unit.path, unit.root, found.st_size, found.st_mtime_ns, found.st_ino, found.st_dev)
+
+
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000

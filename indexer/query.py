@@ -1,0 +1,101 @@
+"""What the index is asked: a small tree of facts about a chunk, which prints itself.
+
+Each is *necessary* for a match: a chunk that lacks one cannot match, one that has all of them may.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+SHOWN_WORDS = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Anything:
+    """Nothing is known that would tell chunks apart."""
+
+    def __str__(self) -> str:
+        return "anything"
+
+
+@dataclass(frozen=True, slots=True)
+class Nothing:
+    """No chunk can match."""
+
+    def __str__(self) -> str:
+        return "nothing"
+
+
+@dataclass(frozen=True, slots=True)
+class AnyWord:
+    """One of these words is there."""
+
+    words: tuple[str, ...]
+
+    def __str__(self) -> str:
+        shown = "|".join(self.words[:SHOWN_WORDS])
+        rest = len(self.words) - SHOWN_WORDS
+        return f"word({shown})" if rest <= 0 else f"word({shown}|… {rest} more)"
+
+
+@dataclass(frozen=True, slots=True)
+class Phrase:
+    """These words stand side by side."""
+
+    words: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return f'phrase("{" ".join(self.words)}")'
+
+
+@dataclass(frozen=True, slots=True)
+class Symbol:
+    """This symbol, or these two neighbours, is there."""
+
+    symbol: str
+
+    def __str__(self) -> str:
+        return f"symbol({self.symbol})"
+
+
+@dataclass(frozen=True, slots=True)
+class All:
+    """All of these hold."""
+
+    parts: tuple["ChunkQuery", ...]
+
+    def __str__(self) -> str:
+        return " & ".join(f"({part})" if isinstance(part, Any) else str(part) for part in self.parts)
+
+
+@dataclass(frozen=True, slots=True)
+class Any:
+    """One of these holds."""
+
+    parts: tuple["ChunkQuery", ...]
+
+    def __str__(self) -> str:
+        return " | ".join(str(part) for part in self.parts)
+
+
+ChunkQuery: TypeAlias = Anything | Nothing | AnyWord | Phrase | Symbol | All | Any
+
+
+def all_of(parts: Sequence[ChunkQuery]) -> ChunkQuery:
+    """The conjunction, in its simplest form."""
+    if any(isinstance(part, Nothing) for part in parts):
+        return Nothing()
+    kept = tuple(part for part in parts if not isinstance(part, Anything))
+    if not kept:
+        return Anything()
+    return kept[0] if len(kept) == 1 else All(kept)
+
+
+def any_of(parts: Sequence[ChunkQuery]) -> ChunkQuery:
+    """The disjunction, in its simplest form."""
+    if any(isinstance(part, Anything) for part in parts):
+        return Anything()
+    kept = tuple(part for part in parts if not isinstance(part, Nothing))
+    if not kept:
+        return Nothing()
+    return kept[0] if len(kept) == 1 else Any(kept)

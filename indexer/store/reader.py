@@ -1,0 +1,330 @@
+"""What the store knows, for those who ask: plain rows of projects, sessions, turns and chunks.
+
+Every question goes through the views `visible_projects` and `visible_sessions`: what the settings hide
+from callers is not there for anyone who asks here.
+"""
+
+import sqlite3
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+from indexer.store.schema import open_for_reading
+from schemas.errors import Unavailable
+from schemas.folding import fold
+from schemas.items import Layer
+
+TurnKey: TypeAlias = tuple[int, int, int]
+"""(turn time in ms, session, turn): the order of all answers."""
+
+Order: TypeAlias = Literal["newest", "oldest"]
+
+BEFORE_ALL: TurnKey = (-1, -1, -1)
+AFTER_ALL: TurnKey = (2**62, 2**62, 2**62)
+
+_BATCH = 500
+"""Values bound in one statement."""
+
+
+@dataclass(frozen=True, slots=True)
+class Project:
+    id: int
+    path: str
+    name: str
+    is_open: bool
+    is_listed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    id: int
+    """The first-seen sequence."""
+    source: str
+    project: Project
+    session_id: str
+    handle: str
+    number: int | None
+    is_minted: bool
+    title: str
+    agent: str | None
+    is_archived: bool
+    is_deleted: bool
+    forked_from: str | None
+    turns: int
+    first_ms: int | None
+    last_ms: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkBody:
+    chunk: int
+    session: int
+    turn: int
+    layer: Layer
+    body: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """A part of a WHERE clause over sessions `s` and projects `p`, with its values."""
+
+    sql: str = "1"
+    values: tuple[Any, ...] = ()
+
+    def __and__(self, other: "Condition") -> "Condition":
+        return Condition(f"{self.sql} AND {other.sql}", self.values + other.values)
+
+
+@dataclass(frozen=True, slots=True)
+class Extent:
+    """How much a condition lets through."""
+
+    sessions: int
+    turns: int
+    last_ms: int | None
+
+
+_SESSION = (
+    "SELECT s.id, s.source, p.id, p.path, p.name, p.is_open, p.is_listed, s.session_id, s.handle, s.number,"
+    " s.is_minted, s.title, s.agent, s.is_archived, s.is_deleted, s.forked_from, s.turns, s.first_at, s.last_at"
+    " FROM visible_sessions s JOIN projects p ON p.id = s.project"
+)
+
+
+class StoreReader:
+    """One connection to the store, read only; used by one thread at a time."""
+
+    def __init__(self, data_dir: Path, allowed_projects: Collection[str] | None = None) -> None:
+        self._db = open_for_reading(data_dir)
+        self._db.create_function("fold", 1, fold, deterministic=True)
+        visible = "1"
+        if allowed_projects is not None:
+            self._db.execute("CREATE TEMP TABLE allowed(path TEXT PRIMARY KEY)")
+            self._db.executemany("INSERT OR IGNORE INTO allowed VALUES (?)", [(path,) for path in allowed_projects])
+            visible = "path IN (SELECT path FROM allowed)"
+        self._db.execute(f"CREATE TEMP VIEW visible_projects AS SELECT * FROM main.projects WHERE {visible}")
+        within = "1" if allowed_projects is None else "project IN (SELECT id FROM visible_projects)"
+        self._db.execute(f"CREATE TEMP VIEW visible_sessions AS SELECT * FROM main.sessions WHERE {within}")
+
+    def close(self) -> None:
+        self._db.close()
+
+    @contextmanager
+    def snapshot(self) -> Iterator[None]:
+        """All questions inside see one state of the store.
+
+        Raises:
+            Unavailable: the store cannot be read.
+        """
+        try:
+            self._db.execute("BEGIN")
+            try:
+                yield
+            finally:
+                self._db.execute("ROLLBACK")
+        except sqlite3.Error as error:
+            raise Unavailable(f"the store cannot be read: {error}; run: turndex doctor") from error
+
+    def meta(self, key: str) -> Any:
+        row = self._db.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
+        return None if row is None else row[0]
+
+    # Projects.
+
+    def project(self, path: str) -> Project | None:
+        found = self._projects("path = ?", (path,))
+        return found[0] if found else None
+
+    def projects_named(self, name: str) -> list[Project]:
+        """Open and closed, the open ones first."""
+        return self._projects("name = ? ORDER BY is_open DESC, path", (name,))
+
+    def open_projects(self) -> list[Project]:
+        return self._projects("is_open ORDER BY path", ())
+
+    def all_projects(self) -> list[Project]:
+        return self._projects("1 ORDER BY path", ())
+
+    def _projects(self, where: str, values: tuple[Any, ...]) -> list[Project]:
+        rows = self._db.execute(
+            f"SELECT id, path, name, is_open, is_listed FROM visible_projects WHERE {where}", values
+        )
+        return [Project(id, path, name, bool(is_open), bool(is_listed)) for id, path, name, is_open, is_listed in rows]
+
+    def project_totals(self) -> Iterator[tuple[int, str, int, int, int | None]]:
+        """(project, source, sessions, turns, last turn's time) of every project and source with sessions."""
+        return iter(
+            self._db.execute(
+                "SELECT project, source, count(*), sum(turns), max(last_at) FROM visible_sessions"
+                " GROUP BY project, source ORDER BY project, source"
+            ).fetchall()
+        )
+
+    def entry_kind(self, project: int, number: int) -> tuple[str, str | None] | None:
+        """What a project's registry has at a number: its kind and id, the id None for a tombstone."""
+        row = self._db.execute(
+            "SELECT kind, id FROM entries WHERE project = ? AND number = ?", (project, number)
+        ).fetchone()
+        return None if row is None else (row[0], row[1])
+
+    # Sessions.
+
+    def session(self, session: int, condition: Condition = Condition()) -> Session | None:
+        """A session by its key, if the condition holds for it."""
+        found = self.sessions(Condition("s.id = ?", (session,)) & condition)
+        return found[0] if found else None
+
+    def sessions(self, condition: Condition, suffix: str = "") -> list[Session]:
+        rows = self._db.execute(f"{_SESSION} WHERE {condition.sql} {suffix}", condition.values)
+        return [_session(row) for row in rows]
+
+    def session_keys(self, condition: Condition, limit: int) -> list[int] | None:
+        """The keys of the sessions that fit; None where they are more than `limit`."""
+        rows = self._db.execute(
+            "SELECT s.id FROM visible_sessions s JOIN projects p ON p.id = s.project"
+            f" WHERE {condition.sql} LIMIT ?",
+            (*condition.values, limit + 1),
+        ).fetchall()
+        return None if len(rows) > limit else [row[0] for row in rows]
+
+    def extent(self, condition: Condition) -> Extent:
+        row = self._db.execute(
+            "SELECT count(*), coalesce(sum(s.turns), 0), max(s.last_at) FROM visible_sessions s"
+            f" JOIN projects p ON p.id = s.project WHERE {condition.sql}",
+            condition.values,
+        ).fetchone()
+        return Extent(*row)
+
+    # Turns and chunks.
+
+    def turns_past(
+        self, key: TurnKey, order: Order, limit: int, session: int | None = None, turns: tuple[int, int] | None = None
+    ) -> list[TurnKey]:
+        """The next turns after a place in the order, of one session or of all."""
+        if session is not None:
+            first, last = turns or (1, 2**62)
+            rows: Iterable[TurnKey] = self._db.execute(
+                "SELECT at, session, turn FROM turns WHERE session = ? AND turn BETWEEN ? AND ?",
+                (session, first, min(last, 2**62)),
+            )
+            if order == "newest":
+                return sorted((row for row in rows if row < key), reverse=True)[:limit]
+            return sorted(row for row in rows if row > key)[:limit]
+        return self._db.execute(f"{_past(order)} LIMIT ?", (*key, limit)).fetchall()
+
+    def turn_at_distance(self, key: TurnKey, order: Order, distance: int) -> TurnKey | None:
+        """The turn that stands so many turns after a place in the order; None past the end."""
+        row: TurnKey | None = self._db.execute(f"{_past(order)} LIMIT 1 OFFSET ?", (*key, distance - 1)).fetchone()
+        return row
+
+    def places_of(self, chunks: Collection[int]) -> dict[TurnKey, list[int]]:
+        """The turns that chunks belong to, each with those of the chunks that it has."""
+        places: dict[TurnKey, list[int]] = {}
+        for some in _batches(sorted(chunks)):
+            rows = self._db.execute(
+                "SELECT t.at, c.session, c.turn, c.id FROM chunks c JOIN turns t ON t.session = c.session"
+                f" AND t.turn = c.turn WHERE c.id IN ({_marks(some)})",
+                some,
+            )
+            for at_ms, session, turn, chunk in rows:
+                places.setdefault((at_ms, session, turn), []).append(chunk)
+        return places
+
+    def bodies(self, chunks: Collection[int]) -> Iterator[ChunkBody]:
+        for some in _batches(sorted(chunks)):
+            rows = self._db.execute(
+                "SELECT c.id, c.session, c.turn, c.layer, b.body FROM chunks c JOIN bodies b ON b.chunk = c.id"
+                f" WHERE c.id IN ({_marks(some)})",
+                some,
+            )
+            for chunk, session, turn, layer, body in rows:
+                yield ChunkBody(chunk, session, turn, Layer(layer), body)
+
+    def bodies_of_turn(self, session: int, turn: int, layers: Collection[Layer]) -> list[ChunkBody]:
+        """A turn's chunks, in the order of its items."""
+        rows = self._db.execute(
+            "SELECT c.id, c.layer, b.body FROM chunks c JOIN bodies b ON b.chunk = c.id"
+            " WHERE c.session = ? AND c.turn = ? ORDER BY c.layer, c.first",
+            (session, turn),
+        )
+        return [ChunkBody(row[0], session, turn, Layer(row[1]), row[2]) for row in rows if row[1] in layers]
+
+    # Status.
+
+    def counts(self) -> tuple[int, int, int, int]:
+        """Projects, sessions, turns and chunks that callers may see; chunks are all of them."""
+        projects = self._db.execute("SELECT count(*) FROM visible_projects").fetchone()[0]
+        sessions, turns = self._db.execute("SELECT count(*), coalesce(sum(turns), 0) FROM visible_sessions").fetchone()
+        chunks = self._db.execute("SELECT count(*) FROM chunks").fetchone()[0]
+        return projects, sessions, turns, chunks
+
+    def source_totals(self) -> dict[str, tuple[int, int]]:
+        """Sessions and turns of each source."""
+        rows = self._db.execute("SELECT source, count(*), sum(turns) FROM visible_sessions GROUP BY source")
+        return {source: (sessions, turns) for source, sessions, turns in rows}
+
+    def file_totals(self) -> dict[str, tuple[int, int]]:
+        """Files and their bytes of each source, those that are there."""
+        rows = self._db.execute("SELECT source, count(*), sum(size) FROM files WHERE is_gone = 0 GROUP BY source")
+        return {source: (files, size) for source, files, size in rows}
+
+    def skipped(self, source: str, limit: int) -> tuple[dict[str, int], list[tuple[bytes, int | None, str, int]]]:
+        """What could not be read: counts by reason, and the latest with file, line, reason and count."""
+        counts = dict(
+            self._db.execute(
+                "SELECT reason, sum(count) FROM skipped WHERE source = ? GROUP BY reason ORDER BY 2 DESC", (source,)
+            ).fetchall()
+        )
+        latest = self._db.execute(
+            "SELECT path, line, reason, count FROM skipped WHERE source = ? ORDER BY at DESC, path, reason LIMIT ?",
+            (source, limit),
+        ).fetchall()
+        return counts, latest
+
+    def unavailable_roots(self, source: str) -> list[tuple[bytes, str]]:
+        return self._db.execute(
+            "SELECT path, why_unavailable FROM roots WHERE source = ? AND why_unavailable IS NOT NULL ORDER BY path",
+            (source,),
+        ).fetchall()
+
+
+def _past(order: Order) -> str:
+    if order == "newest":
+        return (
+            "SELECT at, session, turn FROM turns WHERE (at, session, turn) < (?, ?, ?)"
+            " ORDER BY at DESC, session DESC, turn DESC"
+        )
+    return "SELECT at, session, turn FROM turns WHERE (at, session, turn) > (?, ?, ?) ORDER BY at, session, turn"
+
+
+def _session(row: Sequence[Any]) -> Session:
+    id, source, project, path, name, is_open, is_listed, session_id, handle, number, is_minted, title = row[:12]
+    agent, is_archived, is_deleted, forked_from, turns, first_ms, last_ms = row[12:]
+    return Session(
+        id=id,
+        source=source,
+        project=Project(project, path, name, bool(is_open), bool(is_listed)),
+        session_id=session_id,
+        handle=handle,
+        number=number,
+        is_minted=bool(is_minted),
+        title=title,
+        agent=agent,
+        is_archived=bool(is_archived),
+        is_deleted=bool(is_deleted),
+        forked_from=forked_from,
+        turns=turns,
+        first_ms=first_ms,
+        last_ms=last_ms,
+    )
+
+
+def _batches(values: Sequence[int]) -> Iterator[Sequence[int]]:
+    for start in range(0, len(values), _BATCH):
+        yield values[start : start + _BATCH]
+
+
+def _marks(values: Sequence[int]) -> str:
+    return ",".join("?" * len(values))

@@ -1,0 +1,184 @@
+"""The tables of the store, and how it is opened."""
+
+import os
+import sqlite3
+from pathlib import Path
+
+from schemas.errors import Unavailable
+
+SCHEMA_VERSION = 1
+STORE_FILE = "store.sqlite"
+
+# Times are Unix milliseconds. `sessions.id` is the session's first-seen sequence. Paths of files are the
+# bytes the system gave, as a name need not be UTF-8; paths of projects are text to be shown.
+_TABLES = """
+CREATE TABLE meta(key TEXT PRIMARY KEY, value) WITHOUT ROWID;
+
+CREATE TABLE projects(
+    id INTEGER PRIMARY KEY,
+    path TEXT NOT NULL UNIQUE,
+    name TEXT NOT NULL,
+    is_listed INTEGER NOT NULL DEFAULT 0,     -- by a source that keeps a list of open projects
+    is_open INTEGER NOT NULL DEFAULT 0,
+    next_number INTEGER,                      -- the next of our own numbers; NULL before the first
+    registry BLOB                             -- the signature of its registry when that was read last
+);
+CREATE INDEX projects_by_name ON projects(name);
+
+CREATE TABLE entries(                         -- each project's own registry of numbers, as last read
+    project INTEGER NOT NULL,
+    number INTEGER NOT NULL,
+    kind TEXT NOT NULL,
+    id TEXT,                                  -- NULL: a tombstone
+    PRIMARY KEY(project, number)
+) WITHOUT ROWID;
+
+CREATE TABLE sessions(
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    source TEXT NOT NULL,
+    key TEXT NOT NULL,
+    project INTEGER NOT NULL,
+    session_id TEXT NOT NULL,
+    id_lower TEXT NOT NULL,
+    handle TEXT NOT NULL UNIQUE,
+    number INTEGER,
+    is_minted INTEGER NOT NULL DEFAULT 0,     -- whether the number is one of ours, not the registry's
+    title TEXT NOT NULL,
+    title_folded TEXT NOT NULL,               -- runs of white space as one space
+    agent TEXT,
+    agent_id TEXT,
+    is_archived INTEGER NOT NULL,
+    is_deleted INTEGER NOT NULL DEFAULT 0,
+    forked_from TEXT,
+    agent_session TEXT,
+    started INTEGER,
+    turns INTEGER NOT NULL DEFAULT 0,
+    first_at INTEGER,
+    last_at INTEGER,
+    UNIQUE(source, key)
+);
+CREATE INDEX sessions_by_number ON sessions(project, number);
+CREATE INDEX sessions_by_id ON sessions(id_lower);
+CREATE INDEX sessions_by_title ON sessions(title_folded);
+CREATE INDEX sessions_by_last ON sessions(last_at, id);
+
+CREATE TABLE turns(
+    session INTEGER NOT NULL,
+    turn INTEGER NOT NULL,
+    at INTEGER NOT NULL,                      -- never changes once stored
+    PRIMARY KEY(session, turn)
+) WITHOUT ROWID;
+CREATE INDEX turns_by_time ON turns(at, session, turn);
+
+CREATE TABLE chunks(
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    session INTEGER NOT NULL,
+    turn INTEGER NOT NULL,
+    layer INTEGER NOT NULL,
+    first INTEGER NOT NULL,                   -- index of its first item
+    last INTEGER NOT NULL,
+    lane INTEGER NOT NULL,                    -- the index folder that it goes to
+    sequence INTEGER NOT NULL,                -- of its latest write; unique
+    size INTEGER NOT NULL,                    -- bytes before compression
+    hash BLOB NOT NULL
+);
+CREATE UNIQUE INDEX chunks_by_place ON chunks(session, turn, layer, first);
+CREATE UNIQUE INDEX chunks_by_sequence ON chunks(lane, sequence);
+
+CREATE TABLE bodies(chunk INTEGER PRIMARY KEY, body BLOB NOT NULL);  -- apart, so that chunks are small to scan
+
+CREATE TABLE removed(                         -- chunks that are gone, until the index has followed
+    chunk INTEGER PRIMARY KEY,
+    sequence INTEGER NOT NULL
+);
+
+CREATE TABLE files(
+    source TEXT NOT NULL,
+    path BLOB NOT NULL,
+    root BLOB NOT NULL,
+    session INTEGER,
+    checkpoint BLOB,
+    size INTEGER NOT NULL,
+    mtime_ns INTEGER NOT NULL,
+    inode INTEGER NOT NULL,
+    device INTEGER NOT NULL,
+    is_gone INTEGER NOT NULL DEFAULT 0,
+    PRIMARY KEY(source, path)
+) WITHOUT ROWID;
+CREATE INDEX files_by_session ON files(session);
+
+CREATE TABLE skipped(                         -- records and lines that could not be read
+    source TEXT NOT NULL,
+    path BLOB NOT NULL,
+    reason TEXT NOT NULL,
+    line INTEGER,
+    count INTEGER NOT NULL,
+    at INTEGER NOT NULL,
+    PRIMARY KEY(source, path, reason)
+) WITHOUT ROWID;
+
+CREATE TABLE roots(
+    source TEXT NOT NULL,
+    path BLOB NOT NULL,
+    device INTEGER NOT NULL,
+    why_unavailable TEXT,
+    PRIMARY KEY(source, path)
+) WITHOUT ROWID;
+"""
+
+
+def create_or_open(data_dir: Path) -> sqlite3.Connection:
+    """The writer's connection; there is one, in the process that holds the data directory.
+
+    Raises:
+        Unavailable: the database cannot be opened, or was written by a newer version.
+    """
+    path = data_dir / STORE_FILE
+    try:
+        # 0600 from the first byte on; SQLite gives its -wal and -shm the same mode.
+        os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
+        connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("PRAGMA synchronous = NORMAL")
+        connection.execute("PRAGMA busy_timeout = 5000")
+        connection.execute("PRAGMA cache_size = -32768")
+        version = _version(connection)
+        if version == 0:
+            connection.executescript(f"BEGIN; {_TABLES} PRAGMA user_version = {SCHEMA_VERSION}; COMMIT;")
+        elif version != SCHEMA_VERSION:
+            raise _other_version(path, version)
+    except (sqlite3.Error, OSError) as error:
+        raise Unavailable(f"the store {path} cannot be opened: {error}; run: turndex doctor") from error
+    return connection
+
+
+def open_for_reading(data_dir: Path) -> sqlite3.Connection:
+    """A reader's connection; it sees what was committed and blocks nobody.
+
+    Raises:
+        Unavailable: there is no store yet, it cannot be opened, or another version wrote it.
+    """
+    path = data_dir / STORE_FILE
+    if not path.exists():
+        raise Unavailable(f"nothing is indexed yet: there is no store in {data_dir}; run: turndex index")
+    try:
+        connection = sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True, isolation_level=None, check_same_thread=False)
+        connection.execute("PRAGMA busy_timeout = 5000")
+        connection.execute("PRAGMA cache_size = -8192")
+        version = _version(connection)
+    except sqlite3.Error as error:
+        raise Unavailable(f"the store {path} cannot be opened: {error}; run: turndex doctor") from error
+    if version == 0:
+        raise Unavailable(f"nothing is indexed yet: the store in {data_dir} is empty; run: turndex index")
+    if version != SCHEMA_VERSION:
+        raise _other_version(path, version)
+    return connection
+
+
+def _version(connection: sqlite3.Connection) -> int:
+    version: int = connection.execute("PRAGMA user_version").fetchone()[0]
+    return version
+
+
+def _other_version(path: Path, version: int) -> Unavailable:
+    return Unavailable(f"the store {path} has version {version}; this turndex reads version {SCHEMA_VERSION}")

@@ -1,0 +1,480 @@
+"""The one writer of the store: what sources read goes in here, each part in one transaction."""
+
+import os
+import sqlite3
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any, TypeVar
+
+import orjson
+
+from indexer.sources.base import Append, Checkpoint, Part, Patch, SessionFacts, Skipped, Transcript
+from indexer.store import chunks
+from indexer.store.chunks import Row
+from indexer.store.schema import create_or_open
+from schemas.folding import fold
+from schemas.items import Item, Kind, Layer, Status
+from schemas.sources import CYDONIA
+from schemas.texts import collapsed
+
+FIRST_NUMBER = 1
+FIRST_NUMBER_BESIDE_REGISTRY = 100_001
+"""Our own numbers start here in a project that has a registry, far from where that will ever get."""
+
+_T = TypeVar("_T")
+
+MAX_TURN_TIME_MS = 253_402_300_799_999
+"""The end of the year 9999: what the edges can print."""
+
+
+@dataclass(frozen=True, slots=True)
+class KnownFile:
+    """What the store knows of a transcript file."""
+
+    path: bytes
+    session: int | None
+    checkpoint: Checkpoint | None
+    signature: tuple[int, int, int, int]
+    is_gone: bool
+
+
+class StoreWriter:
+    """Writes the store. There is one, used by one thread; `transaction` makes what is in it one step."""
+
+    def __init__(self, data_dir: Path) -> None:
+        self._db = create_or_open(data_dir)
+        self._sequence: int = self._db.execute(
+            "SELECT max(coalesce((SELECT max(sequence) FROM chunks WHERE lane = 0), 0),"
+            " coalesce((SELECT max(sequence) FROM chunks WHERE lane = 1), 0),"
+            " coalesce((SELECT max(sequence) FROM removed), 0))"
+        ).fetchone()[0]
+
+    def close(self) -> None:
+        self._db.close()
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        self._db.execute("BEGIN IMMEDIATE")
+        try:
+            yield
+        except BaseException:
+            self._db.execute("ROLLBACK")
+            raise
+        self._db.execute("COMMIT")
+
+    # Facts about the store itself.
+
+    def meta(self, key: str) -> Any:
+        row = self._db.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
+        return None if row is None else row[0]
+
+    def set_meta(self, key: str, value: Any) -> None:
+        self._db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, value))
+
+    @property
+    def connection(self) -> sqlite3.Connection:
+        """For the readers that share the writer's thread."""
+        return self._db
+
+    # Projects and numbers.
+
+    def project(self, path: Path) -> int:
+        """The project's key; made known where it is new."""
+        text = os.fsencode(path).decode("utf-8", "replace")
+        row = self._db.execute("SELECT id FROM projects WHERE path = ?", (text,)).fetchone()
+        if row is not None:
+            return int(row[0])
+        name = os.path.basename(text) or text
+        return _inserted(self._db.execute("INSERT INTO projects(path, name) VALUES (?, ?)", (text, name)))
+
+    def set_listed(self, paths: Sequence[Path]) -> None:
+        """Note which projects a source lists as open now, and what that makes open or closed."""
+        listed = [self.project(path) for path in paths]
+        self._db.execute("UPDATE projects SET is_listed = 0 WHERE is_listed")
+        self._db.executemany("UPDATE projects SET is_listed = 1 WHERE id = ?", [(project,) for project in listed])
+        self._db.execute(
+            "UPDATE projects SET is_open = is_listed OR EXISTS"
+            " (SELECT 1 FROM sessions WHERE project = projects.id AND source <> ?)",
+            (CYDONIA,),
+        )
+
+    def registry_signature(self, project: int) -> bytes | None:
+        row = self._db.execute("SELECT registry FROM projects WHERE id = ?", (project,)).fetchone()
+        return None if row is None else row[0]
+
+    def set_registry(self, project: int, entries: Mapping[int, tuple[str, str | None]], signature: bytes) -> None:
+        """Replace what is known of a project's registry; what it says now wins over numbers given before."""
+        self._db.execute("UPDATE projects SET registry = ? WHERE id = ?", (signature, project))
+        known = {
+            number: (kind, id)
+            for number, kind, id in self._db.execute(
+                "SELECT number, kind, id FROM entries WHERE project = ?", (project,)
+            )
+        }
+        changed = [(project, number, *entry) for number, entry in entries.items() if known.get(number) != entry]
+        gone = [(project, number) for number in known.keys() - entries.keys()]
+        self._db.executemany("DELETE FROM entries WHERE project = ? AND number = ?", gone)
+        self._db.executemany("INSERT OR REPLACE INTO entries VALUES (?, ?, ?, ?)", changed)
+        self._db.executemany(
+            "UPDATE sessions SET number = ?, is_minted = 0"
+            " WHERE project = ? AND source = 'cydonia' AND session_id = ? AND number IS NOT ?",
+            [(number, project, id, number) for _, number, kind, id in changed if kind == "session" and id is not None],
+        )
+
+    def _registered_number(self, project: int, session_id: str) -> int | None:
+        row = self._db.execute(
+            "SELECT number FROM entries WHERE project = ? AND kind = 'session' AND id = ?", (project, session_id)
+        ).fetchone()
+        return None if row is None else int(row[0])
+
+    def has_unnumbered(self, project: int) -> bool:
+        """Whether a session waits for its row in the registry."""
+        return (
+            self._db.execute(
+                "SELECT 1 FROM sessions WHERE project = ? AND source = 'cydonia' AND number IS NULL AND is_deleted = 0",
+                (project,),
+            ).fetchone()
+            is not None
+        )
+
+    def mint(self, sessions: Sequence[int]) -> None:
+        """Give our own numbers to sessions that have none, in the order given."""
+        for session in sessions:
+            project, number = self._db.execute(
+                "SELECT project, number FROM sessions WHERE id = ?", (session,)
+            ).fetchone()
+            if number is None:
+                self._db.execute(
+                    "UPDATE sessions SET number = ?, is_minted = 1 WHERE id = ?", (self._next_number(project), session)
+                )
+
+    def _next_number(self, project: int) -> int:
+        number = self._db.execute("SELECT next_number FROM projects WHERE id = ?", (project,)).fetchone()[0]
+        if number is None:
+            has_registry = self._db.execute("SELECT 1 FROM entries WHERE project = ?", (project,)).fetchone()
+            number = FIRST_NUMBER_BESIDE_REGISTRY if has_registry else FIRST_NUMBER
+        self._db.execute("UPDATE projects SET next_number = ? WHERE id = ?", (number + 1, project))
+        return int(number)
+
+    # Sessions.
+
+    def session_with_key(self, source: str, key: str) -> int | None:
+        row = self._db.execute("SELECT id FROM sessions WHERE source = ? AND key = ?", (source, key)).fetchone()
+        return None if row is None else int(row[0])
+
+    def key_of(self, session: int) -> str:
+        return str(self._db.execute("SELECT key FROM sessions WHERE id = ?", (session,)).fetchone()[0])
+
+    def sessions_with_id(self, source: str, session_id: str) -> list[int]:
+        return [
+            row[0]
+            for row in self._db.execute(
+                "SELECT id FROM sessions WHERE source = ? AND id_lower = ? AND session_id = ?",
+                (source, session_id.lower(), session_id),
+            )
+        ]
+
+    def first_item(self, session: int) -> Item | None:
+        """The first item of the first turn, as its conversation holds it."""
+        row = self._db.execute(
+            "SELECT id FROM chunks WHERE session = ? AND turn = 1 AND layer = 0 ORDER BY first LIMIT 1", (session,)
+        ).fetchone()
+        return None if row is None else chunks.item_of(self._rows(row[0])[0], Layer.CONVERSATION)
+
+    def put_session(self, source: str, facts: SessionFacts, session: int | None, *, key: str, lane: int) -> int:
+        """Store what a transcript says about its session: a new one, or the one that is known."""
+        project = self.project(facts.project)
+        values = {
+            "key": key,
+            "project": project,
+            "session_id": facts.session_id,
+            "id_lower": facts.session_id.lower(),
+            "title": facts.title,
+            "title_folded": fold(collapsed(facts.title)),
+            "agent": facts.agent,
+            "agent_id": facts.agent_id,
+            "is_archived": int(facts.is_archived),
+            "is_deleted": 0,
+            "forked_from": facts.forked_from,
+            "agent_session": facts.agent_session,
+            "started": facts.started_ms,
+        }
+        if session is None:
+            names = ["source", "handle", *values]
+            marks = ", ".join("?" * len(names))
+            session = _inserted(
+                self._db.execute(
+                    f"INSERT INTO sessions({', '.join(names)}) VALUES ({marks})",
+                    (source, self._free_handle(source, key), *values.values()),
+                )
+            )
+            self._number_anew(source, session, project, facts.session_id)
+            return session
+        old = self._db.execute(f"SELECT {', '.join(values)} FROM sessions WHERE id = ?", (session,)).fetchone()
+        if old == tuple(values.values()):
+            return session
+        settings = ", ".join(f"{name} = ?" for name in values)
+        self._db.execute(f"UPDATE sessions SET {settings} WHERE id = ?", (*values.values(), session))
+        if old[1] != project:
+            self._db.execute("UPDATE sessions SET number = NULL WHERE id = ?", (session,))
+            self._number_anew(source, session, project, facts.session_id)
+            self._index_again(session, lane)
+        return session
+
+    def _free_handle(self, source: str, key: str) -> str:
+        """`s` and 12 hex digits of the identity; of two that agree in them the later one gets others."""
+        for salt in range(1000):
+            digest = blake2b(f"{source}\n{key}".encode(), digest_size=6, salt=salt.to_bytes(2, "big")).hexdigest()
+            if self._db.execute("SELECT 1 FROM sessions WHERE handle = ?", (f"s{digest}",)).fetchone() is None:
+                return f"s{digest}"
+        raise RuntimeError("no free handle in 1000 tries")
+
+    def _number_anew(self, source: str, session: int, project: int, session_id: str) -> None:
+        if source == CYDONIA:
+            number = self._registered_number(project, session_id)
+            self._db.execute("UPDATE sessions SET number = ?, is_minted = 0 WHERE id = ?", (number, session))
+            return
+        self._db.execute("UPDATE projects SET is_open = 1 WHERE id = ? AND NOT is_open", (project,))
+        self.mint([session])
+
+    def _index_again(self, session: int, lane: int) -> None:
+        """The index keys chunks by project: one that moved is handed to it once more."""
+        for (chunk,) in self._db.execute("SELECT id FROM chunks WHERE session = ?", (session,)).fetchall():
+            self._db.execute(
+                "UPDATE chunks SET lane = ?, sequence = ? WHERE id = ?", (lane, self._next_sequence(), chunk)
+            )
+
+    def set_deleted(self, session: int, is_deleted: bool) -> None:
+        self._db.execute("UPDATE sessions SET is_deleted = ? WHERE id = ?", (int(is_deleted), session))
+
+    def apply(self, session: int, part: Part, lane: int) -> int:
+        """Store the changes of a part; returns how many chunks were written."""
+        before = self._sequence
+        for change in part.changes:
+            if isinstance(change, Append):
+                self._append(session, change, lane)
+            else:
+                self._patch(session, change, lane)
+        if part.turns is not None:
+            self._remove_chunks(
+                self._db.execute(
+                    "SELECT id FROM chunks WHERE session = ? AND turn > ?", (session, part.turns)
+                ).fetchall()
+            )
+            self._db.execute("DELETE FROM turns WHERE session = ? AND turn > ?", (session, part.turns))
+        self._db.execute(
+            "UPDATE sessions SET (turns, first_at, last_at) ="
+            " (SELECT coalesce(max(turn), 0), min(at), max(at) FROM turns WHERE session = ?1) WHERE id = ?1",
+            (session,),
+        )
+        return self._sequence - before
+
+    def _append(self, session: int, change: Append, lane: int) -> None:
+        at_ms = min(max(change.at_ms, 0), MAX_TURN_TIME_MS)
+        self._db.execute("INSERT OR IGNORE INTO turns VALUES (?, ?, ?)", (session, change.turn, at_ms))
+        end = None if change.is_whole else change.first + len(change.items)
+        for layer in Layer:
+            rows = [
+                row
+                for index, item in enumerate(change.items, change.first)
+                if (row := chunks.row_of(index, item, layer)) is not None
+            ]
+            self._replace(session, change.turn, layer, change.first, end, rows, lane)
+
+    def _patch(self, session: int, change: Patch, lane: int) -> None:
+        for layer in Layer:
+            row = self._row(session, change.turn, layer, change.index)
+            if layer is Layer.CONVERSATION:
+                if row is None or row[1] != Kind.TOOL:
+                    return  # the file was rewritten meanwhile; reading it anew brings the item as it is
+                at_ms = row[4]
+                tool = Item(Kind.TOOL, label=row[2], status=Status(row[3]), at_ms=at_ms)
+                tool = replace(tool, label=_given(change.label, tool.label), status=_given(change.status, tool.status))
+            else:
+                tool = Item(
+                    Kind.TOOL,
+                    input=_given(change.input, row[2] if row else None),
+                    output=_given(change.output, row[3] if row else None),
+                )
+            new = chunks.row_of(change.index, tool, layer)
+            self._replace(session, change.turn, layer, change.index, change.index + 1, [new] if new else [], lane)
+
+    def _row(self, session: int, turn: int, layer: Layer, index: int) -> Row | None:
+        found = self._db.execute(
+            "SELECT id FROM chunks WHERE session = ? AND turn = ? AND layer = ? AND first <= ? AND last >= ?",
+            (session, turn, layer, index, index),
+        ).fetchone()
+        rows = [] if found is None else self._rows(found[0])
+        return next((row for row in rows if row[0] == index), None)
+
+    def _replace(
+        self, session: int, turn: int, layer: Layer, start: int, end: int | None, rows: list[Row], lane: int
+    ) -> None:
+        place = (session, turn, layer)
+        columns = "SELECT id, first, last, hash, size FROM chunks WHERE session = ? AND turn = ? AND layer = ?"
+        found = self._db.execute(
+            f"{columns} AND first < ? AND last >= ? ORDER BY first", (*place, _PAST_ALL if end is None else end, start)
+        ).fetchall()
+        if not found:
+            found = self._db.execute(f"{columns} ORDER BY first DESC LIMIT 1", place).fetchall()
+            # A closed chunk is not opened again by what follows it, nor any chunk by what stands before it.
+            found = [chunk for chunk in found if chunk[2] < start and chunk[4] < chunks.CLOSED_BYTES]
+        known = [chunks.Stored(*chunk[:4]) for chunk in found]
+        hashes = {chunk.id: chunk.hash for chunk in known}
+        for chunk, packed in list(chunks.rearranged(known, rows, start, end, self._rows)):
+            if packed is None:
+                self._remove_chunks([(chunk,)])
+            elif chunk is None or hashes[chunk] != packed.hash:
+                self._write_chunk(chunk, place, packed, lane)
+
+    def _rows(self, chunk: int) -> list[Row]:
+        return chunks.unpack(self._db.execute("SELECT body FROM bodies WHERE chunk = ?", (chunk,)).fetchone()[0])
+
+    def _write_chunk(
+        self, chunk: int | None, place: tuple[int, int, Layer], packed: chunks.Packed, lane: int
+    ) -> None:
+        fields = (*place, packed.first, packed.last, lane, self._next_sequence(), len(packed.json), packed.hash)
+        if chunk is None:
+            chunk = _inserted(self._db.execute("INSERT INTO chunks VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?)", fields))
+        else:
+            self._db.execute(
+                "UPDATE chunks SET (session, turn, layer, first, last, lane, sequence, size, hash)"
+                " = (?, ?, ?, ?, ?, ?, ?, ?, ?) WHERE id = ?",
+                (*fields, chunk),
+            )
+        self._db.execute("INSERT OR REPLACE INTO bodies VALUES (?, ?)", (chunk, chunks.compress(packed.json)))
+
+    def _remove_chunks(self, removed: Sequence[tuple[int | None]]) -> None:
+        self._db.executemany("DELETE FROM chunks WHERE id = ?", removed)
+        self._db.executemany("DELETE FROM bodies WHERE chunk = ?", removed)
+        self._db.executemany(
+            "INSERT OR REPLACE INTO removed VALUES (?, ?)", [(chunk, self._next_sequence()) for (chunk,) in removed]
+        )
+
+    def removed_chunks(self) -> list[int]:
+        """Chunks that are gone from here and not yet from the index."""
+        return [row[0] for row in self._db.execute("SELECT chunk FROM removed ORDER BY sequence")]
+
+    def forget_removed(self, chunks_: Sequence[int]) -> None:
+        self._db.executemany("DELETE FROM removed WHERE chunk = ?", [(chunk,) for chunk in chunks_])
+
+    @property
+    def sequence(self) -> int:
+        """The sequence number of the latest write."""
+        return self._sequence
+
+    def _next_sequence(self) -> int:
+        self._sequence += 1
+        return self._sequence
+
+    # Files.
+
+    def file(self, source: str, path: Path) -> KnownFile | None:
+        rows = self._files("source = ? AND path = ?", (source, os.fsencode(path)))
+        return rows[0] if rows else None
+
+    def files_of_source(self, source: str) -> list[KnownFile]:
+        return self._files("source = ? AND is_gone = 0", (source,))
+
+    def files_of_root(self, source: str, root: Path) -> list[KnownFile]:
+        return self._files("source = ? AND root = ? AND is_gone = 0", (source, os.fsencode(root)))
+
+    def files_of_session(self, session: int) -> list[KnownFile]:
+        return self._files("session = ?", (session,))
+
+    def _files(self, where: str, values: tuple[Any, ...]) -> list[KnownFile]:
+        return [
+            KnownFile(path, session, None if checkpoint is None else orjson.loads(checkpoint), tuple(signature), gone)
+            for path, session, checkpoint, gone, *signature in self._db.execute(
+                "SELECT path, session, checkpoint, is_gone, size, mtime_ns, inode, device FROM files"
+                f" WHERE {where}",
+                values,
+            )
+        ]
+
+    def signatures(self, source: str) -> dict[bytes, tuple[int, int, int, int]]:
+        """Path and signature of every file that is known and there; for a rescan."""
+        return {
+            path: (size, mtime_ns, inode, device)
+            for path, size, mtime_ns, inode, device in self._db.execute(
+                "SELECT path, size, mtime_ns, inode, device FROM files WHERE source = ? AND is_gone = 0", (source,)
+            )
+        }
+
+    def put_file(
+        self, source: str, transcript: Transcript, session: int | None, checkpoint: Checkpoint | None
+    ) -> None:
+        self._db.execute(
+            "INSERT OR REPLACE INTO files VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 0)",
+            (
+                source,
+                os.fsencode(transcript.path),
+                os.fsencode(transcript.root.path),
+                session,
+                None if checkpoint is None else orjson.dumps(checkpoint),
+                *transcript.signature,
+            ),
+        )
+
+    def set_gone(self, source: str, path: bytes) -> None:
+        """The file is no longer there; what was read from it stays, marked deleted."""
+        self._db.execute("UPDATE files SET is_gone = 1 WHERE source = ? AND path = ?", (source, path))
+        self._db.execute(
+            "UPDATE sessions SET is_deleted = 1 WHERE id = (SELECT session FROM files WHERE source = ?1 AND path = ?2)"
+            " AND NOT EXISTS (SELECT 1 FROM files WHERE session = sessions.id AND is_gone = 0)",
+            (source, path),
+        )
+
+    def forget_file(self, source: str, path: bytes) -> None:
+        """Drop what is known of a file whose session goes on under another one."""
+        self._db.execute("DELETE FROM files WHERE source = ? AND path = ?", (source, path))
+
+    def put_skipped(
+        self, source: str, path: Path, skipped: Sequence[Skipped], *, is_from_start: bool, now_ms: int
+    ) -> None:
+        place = (source, os.fsencode(path))
+        if is_from_start:
+            self._db.execute("DELETE FROM skipped WHERE source = ? AND path = ?", place)
+        self._db.executemany(
+            "INSERT INTO skipped VALUES (?, ?, ?, ?, 1, ?) ON CONFLICT DO UPDATE"
+            " SET count = count + 1, line = excluded.line, at = excluded.at",
+            [(*place, one.reason, one.line, now_ms) for one in skipped],
+        )
+
+    # Roots.
+
+    def device_of_root(self, source: str, root: Path) -> int | None:
+        row = self._db.execute(
+            "SELECT device FROM roots WHERE source = ? AND path = ?", (source, os.fsencode(root))
+        ).fetchone()
+        return None if row is None else int(row[0])
+
+    def put_root(self, source: str, root: Path, device: int) -> None:
+        self._db.execute("INSERT OR REPLACE INTO roots VALUES (?, ?, ?, NULL)", (source, os.fsencode(root), device))
+
+    def set_root_unavailable(self, source: str, root: Path, why: str) -> None:
+        self._db.execute(
+            "INSERT INTO roots VALUES (?, ?, 0, ?) ON CONFLICT DO UPDATE SET why_unavailable = excluded.why_unavailable",
+            (source, os.fsencode(root), why),
+        )
+
+    def forget_roots(self, source: str, kept: Sequence[Path]) -> None:
+        """Drop what is known of folders that the source names no more."""
+        known = {row[0] for row in self._db.execute("SELECT path FROM roots WHERE source = ?", (source,))}
+        gone = known - {os.fsencode(root) for root in kept}
+        self._db.executemany("DELETE FROM roots WHERE source = ? AND path = ?", [(source, path) for path in gone])
+
+
+_PAST_ALL = 2**62
+
+
+def _inserted(cursor: sqlite3.Cursor) -> int:
+    assert cursor.lastrowid is not None
+    return cursor.lastrowid
+
+
+def _given(new: _T | None, old: _T | None) -> _T | None:
+    return old if new is None else new

@@ -1,0 +1,69 @@
+"""A look through the folders of a source: what is new or changed in them, and what is gone."""
+
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from indexer.sources.base import Root, Source, Transcript
+from indexer.store.writer import StoreWriter
+
+
+@dataclass(slots=True)
+class Survey:
+    """What one look found."""
+
+    changed: list[Transcript] = field(default_factory=list)
+    """New, or other than when they were read last."""
+    files: int = 0
+    bytes: int = 0
+
+
+def survey(store: StoreWriter, source: Source, roots: Iterable[Root]) -> Survey:
+    """Look through some roots of a source, and note which files and which folders are gone.
+
+    A file is deleted only when its folder was read and does not list it. A root that is missing, empty
+    where it was not, or on another device is unavailable: what is known of it stays as it is.
+    """
+    known = store.signatures(source.name)
+    found = Survey()
+    for root in roots:
+        listed: list[Transcript] = []
+        why = None
+        try:
+            for transcript in source.transcripts(root):
+                listed.append(transcript)
+        except OSError as error:
+            why = error.strerror or str(error)
+        found.files += len(listed)
+        found.bytes += sum(transcript.size for transcript in listed)
+        found.changed += [one for one in listed if known.get(os.fsencode(one.path)) != one.signature]
+        with store.transaction():
+            _note_root(store, source, root, listed, why)
+    return found
+
+
+def _note_root(store: StoreWriter, source: Source, root: Root, listed: list[Transcript], why: str | None) -> None:
+    present = {os.fsencode(transcript.path) for transcript in listed}
+    missing = [file.path for file in store.files_of_root(source.name, root.path) if file.path not in present]
+    device = _device(root)
+    if why is None and device is None:
+        why = "it is not there"
+    elif why is None and missing and not listed:
+        why = "it is empty where it was not"
+    elif why is None and missing and store.device_of_root(source.name, root.path) not in (None, device):
+        why = "it is on another device than before"
+    if why is not None or device is None:
+        if why is not None and (missing or present or os.path.lexists(root.path)):
+            store.set_root_unavailable(source.name, root.path, why)
+        return
+    store.put_root(source.name, root.path, device)
+    for path in missing:
+        if not os.path.lexists(path):
+            store.set_gone(source.name, path)
+
+
+def _device(root: Root) -> int | None:
+    try:
+        return root.path.stat().st_dev
+    except OSError:
+        return None

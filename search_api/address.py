@@ -1,0 +1,87 @@
+"""Where a running server is: the file in the data directory that says so, and a look whether it is true."""
+
+import contextlib
+import http.client
+import os
+import secrets
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import orjson
+
+FILE_NAME = "address.json"
+TIMEOUT_SECONDS = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """A server's address, as `address.json` holds it."""
+
+    url: str
+    pid: int
+    instance: str
+    """Random for every start, and answered by `/healthz`: whoever took over the port later has another."""
+
+    def write(self, data_dir: Path) -> None:
+        """Write the file, readable by its owner only, whole or not at all."""
+        path = data_dir / f".{FILE_NAME}.{secrets.token_hex(4)}"
+        with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+            file.write(orjson.dumps(asdict(self)))
+        path.replace(data_dir / FILE_NAME)
+
+    def remove(self, data_dir: Path) -> None:
+        """Remove the file unless another server has written its own meanwhile."""
+        if read_address(data_dir) == self:
+            with contextlib.suppress(FileNotFoundError):
+                (data_dir / FILE_NAME).unlink()
+
+
+def read_address(data_dir: Path) -> Address | None:
+    """What the file says; None where there is none, or it is not ours. The server may be gone."""
+    try:
+        values = orjson.loads((data_dir / FILE_NAME).read_bytes())
+        return Address(url=str(values["url"]), pid=int(values["pid"]), instance=str(values["instance"]))
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def running_server(data_dir: Path) -> Address | None:
+    """The server of this data directory, if it answers and is the one that wrote its address."""
+    address = read_address(data_dir)
+    if address is None:
+        return None
+    try:
+        health = orjson.loads(ask(address, "/healthz"))
+        return address if health["instance"] == address.instance else None
+    except (OSError, http.client.HTTPException, ValueError, KeyError, TypeError):
+        return None
+
+
+def ask(address: Address, path: str, token: str | None = None) -> bytes:
+    """The body that a server answers to a GET.
+
+    Raises:
+        OSError, http.client.HTTPException: it cannot be reached, refuses, or speaks something else.
+    """
+    parts = urlsplit(address.url)
+    connection = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=TIMEOUT_SECONDS)
+    try:
+        connection.request("GET", path, headers={"Authorization": f"Bearer {token}"} if token else {})
+        response = connection.getresponse()
+        if response.status != http.client.OK:
+            raise http.client.HTTPException(f"{path} was answered with status {response.status}")
+        return response.read()
+    finally:
+        connection.close()
+
+
+def served_status(data_dir: Path, token: str | None, form: str) -> bytes | None:
+    """What the running server answers to `/status`, in `json` or `text`; None without one."""
+    address = running_server(data_dir)
+    if address is None:
+        return None
+    try:
+        return ask(address, f"/status?format={form}", token)
+    except (OSError, http.client.HTTPException):
+        return None

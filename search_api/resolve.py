@@ -1,0 +1,206 @@
+"""From the words of a call to the project and the session that it means; never by guessing."""
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from indexer.store.reader import Condition, Project, Session, StoreReader
+from schemas.errors import Ambiguous, InvalidReference, NotASession, NotFound, quoted
+from schemas.folding import fold
+from schemas.references import (
+    MAX_SESSION_ARGUMENT_CHARS,
+    MIN_ID_PREFIX_CHARS,
+    NumberedReference,
+    Turns,
+    is_bare_card,
+    is_id_word,
+    is_numbered,
+    parse_bare_number,
+    parse_numbered,
+    split_id,
+)
+from schemas.texts import collapsed, trimmed, without_surrogates
+from search_api.naming import Names, session_with_number, sessions_with_id
+
+MAX_CANDIDATES = 50
+LAST_CHAR = "\U0010ffff"
+
+_ARTICLES = {"a": "a", "e": "an", "i": "an", "o": "an", "u": "an"}
+
+
+@dataclass(frozen=True, slots=True)
+class CallScope:
+    """The project that a call is about."""
+
+    project: Project | None
+    """None: every open project, or where `is_unknown` one that nothing is known of."""
+    is_unknown: bool = False
+
+
+class Resolver:
+    """Resolves the words of one call in one state of the store."""
+
+    def __init__(self, reader: StoreReader, scope: CallScope) -> None:
+        self._reader = reader
+        self._scope = scope
+        self._names = Names(reader, scope.project)
+
+    def session(self, argument: str) -> tuple[Session, Turns | None]:
+        """The session that an argument names, with the turns written on it.
+
+        Raises:
+            InvalidReference, NotASession, NotFound, Ambiguous: each says what would have been accepted.
+        """
+        words = trimmed(without_surrogates(argument))
+        if len(words) > MAX_SESSION_ARGUMENT_CHARS:
+            raise InvalidReference(f"a session is named in at most {MAX_SESSION_ARGUMENT_CHARS} characters")
+        if is_numbered(words):
+            reference = parse_numbered(words)
+            return self._numbered(reference), reference.turns
+        bare = parse_bare_number(words)
+        if bare is not None:
+            return self._numbered(bare), bare.turns
+        return self._by_id(words) or self._by_title(words) or self._refuse(words)
+
+    def _numbered(self, reference: NumberedReference) -> Session:
+        shown = str(NumberedReference(reference.number, reference.project))
+        if reference.project is not None:
+            named = project_by_name(self._reader, reference.project, with_closed=False)
+            return self._in_project(named, reference.number, shown)
+        if self._scope.project is not None:
+            return self._in_project(self._scope.project, reference.number, shown)
+        if self._scope.is_unknown:
+            raise NotFound(f"there is no session {quoted(shown)}: nothing is known of the call's project")
+        return self._in_any_project(reference.number, shown)
+
+    def _in_project(self, project: Project, number: int, shown: str) -> Session:
+        session = session_with_number(self._reader, project, number)
+        if session is not None:
+            return session
+        entry = None if number >= 2**62 else self._reader.entry_kind(project.id, number)
+        if entry is not None and entry[1] is not None and entry[0] != "session":
+            raise _not_a_session(shown, entry[0])
+        raise NotFound(f"there is no session {quoted(shown)} in project {quoted(project.name)}")
+
+    def _in_any_project(self, number: int, shown: str) -> Session:
+        projects = self._reader.open_projects()
+        fitting = [
+            session
+            for project in projects
+            if (session := session_with_number(self._reader, project, number)) is not None
+        ]
+        if len(fitting) == 1:
+            return fitting[0]
+        if fitting:
+            raise self._ambiguous(shown, fitting)
+        kinds = {
+            entry[0]
+            for project in projects
+            if number < 2**62 and (entry := self._reader.entry_kind(project.id, number)) and entry[1] is not None
+        } - {"session"}
+        if len(kinds) == 1:
+            raise _not_a_session(shown, kinds.pop())
+        raise NotFound(f"there is no session {quoted(shown)} in any open project")
+
+    def _by_id(self, words: str) -> tuple[Session, Turns | None] | None:
+        split = split_id(words)
+        if split is None:
+            return None
+        word, turns = split
+        fitting = self._nearest(sessions_with_id(self._reader, word))
+        if not fitting and len(word) >= MIN_ID_PREFIX_CHARS:
+            lower = word.lower()
+            begins = Condition(
+                "((s.id_lower >= ? AND s.id_lower < ?) OR (s.handle >= ? AND s.handle < ?))",
+                (lower, lower + LAST_CHAR) * 2,
+            )
+            fitting = self._nearest(self._reader.sessions(begins, f"ORDER BY s.id LIMIT {MAX_CANDIDATES}"))
+        if len(fitting) > 1:
+            raise self._ambiguous(word, fitting)
+        return (fitting[0], turns) if fitting else None
+
+    def _nearest(self, sessions: Sequence[Session]) -> Sequence[Session]:
+        """Those of the call's project, where it has any."""
+        own = [one for one in sessions if self._scope.project is not None and one.project.id == self._scope.project.id]
+        return own or sessions
+
+    def _by_title(self, words: str) -> tuple[Session, Turns | None] | None:
+        condition = Condition("s.title_folded = ?", (fold(collapsed(words)),)) & self._within()
+        fitting = self._reader.sessions(condition, f"ORDER BY s.id LIMIT {MAX_CANDIDATES}")
+        if len(fitting) > 1:
+            raise self._ambiguous(words, fitting)
+        return (fitting[0], None) if fitting else None
+
+    def _within(self) -> Condition:
+        if self._scope.is_unknown:
+            return Condition("0")
+        if self._scope.project is None:
+            return Condition("p.is_open")
+        return Condition("s.project = ?", (self._scope.project.id,))
+
+    def _refuse(self, words: str) -> tuple[Session, Turns | None]:
+        if is_bare_card(words):
+            raise NotASession(f"{quoted(words)} is a card, not a session; a session is written #43, its turns #43:5-7")
+        if words and is_id_word(words) and len(words) < MIN_ID_PREFIX_CHARS:
+            raise InvalidReference(
+                f"{quoted(words)} is too short: the beginning of an id takes {MIN_ID_PREFIX_CHARS} characters or more"
+            )
+        if not words:
+            raise InvalidReference("no session is named; write #43, name#43, a session's id or its title")
+        raise NotFound(
+            f"there is no session {quoted(words)}; write #43, name#43, a session's id,"
+            f" {MIN_ID_PREFIX_CHARS} or more characters of its beginning, or its exact title"
+        )
+
+    def _ambiguous(self, words: str, fitting: Sequence[Session]) -> Ambiguous:
+        names = [self._names.of(session) for session in fitting]
+        return Ambiguous(f"{quoted(words)} fits several sessions", names)
+
+
+def scope_of(reader: StoreReader, argument: str | None, caller_project: str | None, *, with_closed: bool) -> CallScope:
+    """The project that a call is about: its own argument, else the caller's, else every open one.
+
+    Raises:
+        NotFound, Ambiguous: the argument names no project, or several.
+    """
+    if argument is None:
+        if caller_project is None:
+            return CallScope(None)
+        known = reader.project(os.path.realpath(caller_project))
+        return CallScope(known, is_unknown=known is None)
+    words = trimmed(without_surrogates(argument))
+    if words == "*":
+        return CallScope(None)
+    if "/" in words and "\0" not in words:
+        project = reader.project(os.path.realpath(os.path.expanduser(words)))
+        if project is None:
+            raise NotFound(f"there is no project {quoted(words)}")
+        return CallScope(project)
+    return CallScope(project_by_name(reader, words, with_closed=with_closed))
+
+
+def project_by_name(reader: StoreReader, name: str, *, with_closed: bool) -> Project:
+    """The open project of that name (or a closed one, where those count and no open one has it).
+
+    Raises:
+        NotFound: there is none.
+        Ambiguous: there are several; the candidates are their paths.
+    """
+    named = reader.projects_named(name)
+    fitting = [project for project in named if project.is_open]
+    if not fitting and with_closed:
+        fitting = named
+    if not fitting:
+        open_names = sorted({project.name for project in reader.open_projects()})[:MAX_CANDIDATES]
+        raise NotFound(f"there is no open project named {quoted(name)}", open_names)
+    if len(fitting) > 1:
+        raise Ambiguous(
+            f"{len(fitting)} open projects are named {quoted(name)}; pass one of their paths as project",
+            [project.path for project in fitting],
+        )
+    return fitting[0]
+
+
+def _not_a_session(shown: str, kind: str) -> NotASession:
+    article = _ARTICLES.get(kind[:1].lower(), "a")
+    return NotASession(f"{shown} is {article} {quoted(kind)}, not a session")

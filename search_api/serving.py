@@ -1,0 +1,229 @@
+"""`turndex serve`: binds, indexes and answers until it is told to stop.
+
+One process: several workers would be several writers.
+"""
+
+import asyncio
+import errno
+import ipaddress
+import logging
+import os
+import secrets
+import signal
+import socket
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
+from http import HTTPStatus
+from pathlib import Path
+
+import h11
+import uvicorn
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from schemas.errors import Forbidden, InvalidArgument, TooLarge, TurndexError, Unavailable
+from schemas.settings import DEFAULT_PORT, LAST_WALKED_PORT, ServerSettings, Settings
+from search_api.address import Address
+from search_api.archive import Archive
+from search_api.guard import refusal, standing_headers
+from search_api.http import create_app
+from search_api.write_side import indexing
+
+MAX_HEADER_BYTES = 256_000
+"""A request line with headers that is longer is refused; a query of 4,096 characters is 49,152 bytes at most."""
+
+_BOTH_LOOPBACKS = ("127.0.0.1", "::1")
+_NO_IPV6 = frozenset({errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT, errno.EPROTONOSUPPORT})
+_FREE_PORT_TRIES = 20
+
+
+def serve(settings: Settings) -> None:
+    """Serve until SIGTERM or SIGINT.
+
+    Raises:
+        InvalidArgument: an address that is not loopback without a token, or a port that is taken.
+        Unavailable: another process writes to the data directory, or store or index cannot be opened.
+    """
+    logging.basicConfig(level=logging.INFO, format="%(levelname)s %(name)s: %(message)s", stream=sys.stderr)
+    logging.getLogger("uvicorn").setLevel(logging.ERROR)
+    addresses = bound_addresses(settings.server)
+    with (
+        indexing(settings) as status_of,
+        closing(Archive.open(settings)) as archive,
+        listening(addresses, settings.server.port) as sockets,
+    ):
+        address = Address(url=url_of(sockets[0]), pid=os.getpid(), instance=secrets.token_hex(16))
+        app = create_app(archive, settings, lambda: status_of(archive), address.instance)
+        config = uvicorn.Config(
+            app,
+            http=_Protocol,
+            ws="none",
+            loop="asyncio",
+            lifespan="on",
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            date_header=False,
+            timeout_graceful_shutdown=1,
+            h11_max_incomplete_event_size=MAX_HEADER_BYTES,
+        )
+        _Server(config, address, settings.data_dir).run(sockets=sockets)
+
+
+def bound_addresses(server: ServerSettings) -> Sequence[str]:
+    """The IP addresses to bind: both loopbacks by default.
+
+    Raises:
+        InvalidArgument: no address, or one that others can reach without a token being set.
+    """
+    if server.host in ("localhost", "127.0.0.1"):
+        return _BOTH_LOOPBACKS
+    try:
+        is_loopback = ipaddress.ip_address(server.host).is_loopback
+    except ValueError:
+        raise InvalidArgument("server.host", "server.host is an IP address or localhost") from None
+    if not is_loopback and server.token is None:
+        raise InvalidArgument(
+            "server.host",
+            f"{server.host} can be reached from elsewhere: set server.token as well, or serve on 127.0.0.1",
+        )
+    return (server.host,)
+
+
+@contextmanager
+def listening(addresses: Sequence[str], port: int | None) -> Iterator[list[socket.socket]]:
+    """Sockets that listen on all addresses, on one port.
+
+    Raises:
+        InvalidArgument: the port is taken or not allowed.
+        Unavailable: no port is given and all that are tried are taken.
+    """
+    sockets = _any_port(addresses, port)
+    try:
+        yield sockets
+    finally:
+        for listener in sockets:
+            listener.close()
+
+
+def url_of(listener: socket.socket) -> str:
+    """Where a client on this machine reaches a socket."""
+    host, port = listener.getsockname()[:2]
+    if ipaddress.ip_address(host).is_unspecified:
+        host = "::1" if ":" in host else "127.0.0.1"
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+def _any_port(addresses: Sequence[str], port: int | None) -> list[socket.socket]:
+    if port is None:
+        ports: Sequence[int] = range(DEFAULT_PORT, LAST_WALKED_PORT + 1)
+    else:
+        # With 0 the system chooses for the first address, and that port may be taken on the second.
+        ports = [port] if port else [0] * _FREE_PORT_TRIES
+    for candidate in ports:
+        try:
+            return _listen(addresses, candidate)
+        except OSError as error:
+            if error.errno != errno.EADDRINUSE:
+                where = f"{addresses[0]}, port {candidate}"
+                raise InvalidArgument("server.port", f"cannot listen on {where}: {error.strerror}") from error
+    if port:
+        raise InvalidArgument("server.port", f"port {port} is taken; leave --port out to take the next free one")
+    raise Unavailable(
+        f"ports {DEFAULT_PORT} to {LAST_WALKED_PORT} are all taken; name another with --port, 0 takes any"
+    )
+
+
+def _listen(addresses: Sequence[str], port: int) -> list[socket.socket]:
+    sockets: list[socket.socket] = []
+    try:
+        for address in addresses:
+            try:
+                listener = _listener(address, port)
+            except OSError as error:
+                if sockets and error.errno in _NO_IPV6:
+                    continue
+                raise
+            sockets.append(listener)
+            port = listener.getsockname()[1]
+    except OSError:
+        for listener in sockets:
+            listener.close()
+        raise
+    return sockets
+
+
+def _listener(address: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in address else socket.AF_INET
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if family == socket.AF_INET6:
+            listener.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+        listener.bind((address, port))
+        # Listening at once, not when the server starts, is what takes the port.
+        listener.listen(socket.SOMAXCONN)
+    except OSError:
+        listener.close()
+        raise
+    return listener
+
+
+class _Server(uvicorn.Server):
+    """uvicorn's server, which says where it is, sleeps while nothing happens, and ends with exit code 0."""
+
+    def __init__(self, config: uvicorn.Config, address: Address, data_dir: Path) -> None:
+        super().__init__(config)
+        self._address = address
+        self._data_dir = data_dir
+        self._ending = asyncio.Event()
+
+    async def serve(self, sockets: list[socket.socket] | None = None) -> None:
+        loop = asyncio.get_running_loop()
+        signals = (signal.SIGINT, signal.SIGTERM)
+        for number in signals:
+            loop.add_signal_handler(number, self._end)
+        try:
+            await self._serve(sockets)
+        finally:
+            self._address.remove(self._data_dir)
+            for number in signals:
+                loop.remove_signal_handler(number)
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        self._address.write(self._data_dir)
+        sys.stdout.write(f"turndex: {self._address.url}\n")
+        sys.stdout.flush()
+
+    async def main_loop(self) -> None:
+        """Wait for the end; uvicorn's own loop wakes ten times a second."""
+        await self._ending.wait()
+
+    def _end(self) -> None:
+        self.should_exit = True
+        self._ending.set()
+
+
+class _Protocol(H11Protocol):
+    """uvicorn's protocol, with our shape for what is refused before there is a request to route."""
+
+    def send_400_response(self, msg: str) -> None:
+        if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
+            error = _malformed(sys.exception())
+            headers, body = refusal(error, is_text=False)
+            headers += [*standing_headers(), (b"connection", b"close")]
+            response = h11.Response(status_code=error.status, headers=headers)
+            for event in (response, h11.Data(data=body), h11.EndOfMessage()):
+                self.transport.write(self.conn.send(event) or b"")
+        self.transport.close()
+
+
+def _malformed(reason: BaseException | None) -> TurndexError:
+    """Why a request could not be read, by the exception that h11 raised."""
+    if isinstance(reason, h11.RemoteProtocolError):
+        if reason.error_status_hint == HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE:
+            return TooLarge(f"the request line and headers are longer than {MAX_HEADER_BYTES:,} bytes")
+        if "Host" in str(reason):
+            return Forbidden("a call needs exactly one Host header")
+    return InvalidArgument("request", "this is no HTTP request that the server can read")

@@ -1,0 +1,105 @@
+"""Whether and where a turn matches, decided on its text: what the index says is only a hint."""
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+
+from indexer.store import chunks
+from indexer.store.reader import ChunkBody
+from schemas.folding import fold
+from schemas.items import CONVERSATION_KINDS, DETAIL_KINDS, Kind, Layer
+from schemas.texts import WHITE_SPACE
+
+LINE_CHARS = 160
+CHARS_BEFORE_MATCH = 40
+
+
+@dataclass(frozen=True, slots=True)
+class Gaze:
+    """Which items are looked through, by layer."""
+
+    kinds: dict[Layer, frozenset[Kind]]
+
+    @classmethod
+    def of(cls, kinds: Collection[Kind], is_full: bool) -> "Gaze":
+        """By the arguments `kind` and `full`: naming a kind of detail looks through it, tools' output needs `full`."""
+        wanted = frozenset(kinds or Kind)
+        detail = DETAIL_KINDS & wanted if is_full else (DETAIL_KINDS - {Kind.TOOL}) & frozenset(kinds)
+        return cls({Layer.CONVERSATION: CONVERSATION_KINDS & wanted, Layer.DETAIL: detail})
+
+    @property
+    def layers(self) -> list[Layer]:
+        return [layer for layer, kinds in self.kinds.items() if kinds]
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """The first matching line of a turn."""
+
+    kind: Kind
+    line: str
+    """As answered: stripped, and cut around the first match."""
+    spans: list[tuple[int, int]]
+
+
+def first_match(bodies: Iterable[ChunkBody], needle: str, gaze: Gaze) -> Match | None:
+    """The first line of a turn that has the folded `needle`, in the order of reading; None without one."""
+    best: tuple[int, int] | None = None
+    found: tuple[Kind, str, int] | None = None
+    for body in bodies:
+        kinds = gaze.kinds[body.layer]
+        for row in chunks.unpack(body.body):
+            place = (row[0], int(body.layer))
+            if best is not None and place >= best:
+                break
+            hit = _first_in_row(row, body.layer, needle) if row[1] in kinds else None
+            if hit is not None:
+                best, found = place, (Kind(row[1]), *hit)
+                break
+    if found is None:
+        return None
+    kind, text, at = found
+    return Match(kind, *shown_line(_line_around(text, at), needle))
+
+
+def _first_in_row(row: chunks.Row, layer: Layer, needle: str) -> tuple[str, int] | None:
+    for text in chunks.texts_of(row, layer):
+        at = fold(text).find(needle)
+        if at >= 0:
+            return text, at
+    return None
+
+
+def _line_around(text: str, at: int) -> str:
+    """The line that offset `at` lies in: between `\\n`s, without a `\\r` before the one that ends it."""
+    start = text.rfind("\n", 0, at) + 1
+    end = text.find("\n", at)
+    return text[start:] if end < 0 else text[start:end].removesuffix("\r")
+
+
+def shown_line(line: str, needle: str) -> tuple[str, list[tuple[int, int]]]:
+    """A matching line as answered, with the spans of all matches in it.
+
+    Stripped of white space, then cut to 160 characters: from 40 before the first match, moved so that the
+    window stays in the line, with `…` at each cut end. A match longer than that shows its first 160.
+    """
+    stripped = line.strip(WHITE_SPACE)
+    spans = _all_matches(fold(stripped), needle)
+    if len(stripped) <= LINE_CHARS:
+        return stripped, spans
+    first = spans[0][0]
+    start = first if len(needle) > LINE_CHARS else max(0, min(first - CHARS_BEFORE_MATCH, len(stripped) - LINE_CHARS))
+    end = start + LINE_CHARS
+    before = "…" if start > 0 else ""
+    after = "…" if end < len(stripped) else ""
+    shift = len(before) - start
+    inside = [(max(at, start) + shift, min(to, end) + shift) for at, to in spans if at < end and to > start]
+    return before + stripped[start:end] + after, inside
+
+
+def _all_matches(folded: str, needle: str) -> list[tuple[int, int]]:
+    spans = []
+    at = folded.find(needle)
+    while at >= 0:
+        spans.append((at, at + len(needle)))
+        at = folded.find(needle, at + len(needle))
+    return spans

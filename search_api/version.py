@@ -1,0 +1,5 @@
+"""Which turndex this is."""
+
+from importlib.metadata import version
+
+VERSION = version("turndex")

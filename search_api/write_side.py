@@ -1,0 +1,82 @@
+"""The little that the doors ask of the indexer: bring up to date, index once, and index while serving."""
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+
+from schemas.answers import Indexing, StatusAnswer
+from schemas.errors import Unavailable
+from schemas.settings import Settings
+from search_api.address import read_address
+from search_api.archive import Archive
+from search_api.version import VERSION
+
+BRING_UP_TO_DATE_SECONDS = 1.0
+"""How long a search or a read without a server may first look for what is new."""
+
+
+def bring_up_to_date(settings: Settings) -> str | None:
+    """Index what is new if that is quickly done; else a sentence that says how old the index is."""
+    from indexer.pipeline import bring_up_to_date
+
+    return bring_up_to_date(settings, budget_s=BRING_UP_TO_DATE_SECONDS)
+
+
+def index_once(settings: Settings, progress: Callable[[Indexing], None]) -> None:
+    """Bring everything up to date, telling now and then how far it is.
+
+    Raises:
+        Unavailable: another process writes to the data directory.
+    """
+    from indexer.lock import Held
+    from indexer.pipeline import index_once
+
+    try:
+        index_once(settings, progress)
+    except Held as held:
+        raise _held(settings, held.holder) from held
+
+
+@contextmanager
+def indexing(settings: Settings) -> Iterator[Callable[[Archive], StatusAnswer]]:
+    """Follow the sources until the block ends; yields what tells the status of an archive meanwhile.
+
+    Raises:
+        Unavailable: another process writes to the data directory.
+    """
+    from indexer.lock import Held
+    from indexer.pipeline import Indexer
+
+    indexer = Indexer(settings)
+    try:
+        indexer.start()
+    except Held as held:
+        raise _held(settings, held.holder) from held
+    started = time.monotonic()
+
+    def status(archive: Archive) -> StatusAnswer:
+        live, stored = indexer.status(), archive.status()
+        return replace(
+            stored,
+            version=VERSION,
+            uptime_s=round(time.monotonic() - started, 3),
+            is_ready=live.is_ready,
+            indexing=live.indexing,
+            sources=[replace(source, lag_ms=live.lag_ms.get(source.source, 0)) for source in stored.sources],
+            notes=live.notes,
+        )
+
+    try:
+        yield status
+    finally:
+        indexer.stop()
+
+
+def _held(settings: Settings, holder: dict[str, object]) -> Unavailable:
+    """Who writes to the data directory; a server is named with its URL."""
+    pid = holder.get("pid")
+    address = read_address(settings.data_dir)
+    url = holder.get("url") or (address.url if address is not None and address.pid == pid else None)
+    who = f"process {pid}" if url is None else f"the server at {url} (process {pid})"
+    return Unavailable(f"{who} already writes to {settings.data_dir}; searching and reading work beside it")

@@ -1,0 +1,167 @@
+"""A search answers what reading every line would: hit for hit, in order, with the same lines and spans.
+
+`ORACLE_ARCHIVES` and `ORACLE_QUERIES` in the environment ask for more than a usual run tries.
+"""
+
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+
+from indexer.pipeline import index_once
+from schemas.answers import SearchAnswer
+from schemas.requests import MAX_SEARCH_LIMIT, MAX_WORD_CHARS, SearchRequest
+from schemas.times import iso_utc
+from search_api.archive import Archive
+from search_api.caller import Caller
+from tests.properties import oracle
+from tests.properties.random_archive import AGENTS, KINDS, MARKER, MARKER_MS, in_order_of, random_archive
+from tests.properties.random_texts import WORDS, random_case, random_character, random_text
+
+ARCHIVES = int(os.environ.get("ORACLE_ARCHIVES", "4"))
+QUERIES = int(os.environ.get("ORACLE_QUERIES", "250"))
+
+CALLER = Caller()
+
+
+@dataclass
+class Indexed:
+    """An archive that was indexed, and what its transcripts say, in the order in which sessions were first seen."""
+
+    archive: Archive
+    sessions: list[oracle.Session]
+
+
+@contextmanager
+def indexed(random: Random, folder: Path) -> Iterator[Indexed]:
+    sessions, settings = random_archive(random, folder)
+    index_once(settings, lambda _: None)
+    archive = Archive.open(settings)
+    try:
+        marked = [hit.session_id for hit in walk(archive, {"query": MARKER, "order": "oldest"}, Random(0))]
+        assert sorted(marked) == sorted(session.id for session in sessions)
+        yield Indexed(archive, in_order_of(sessions, marked))
+    finally:
+        archive.close()
+
+
+@pytest.mark.parametrize("seed", range(ARCHIVES))
+def test_a_search_is_a_scan(seed: int, tmp_path: Path) -> None:
+    random = Random(seed)
+    with indexed(random, tmp_path) as built:
+        for _ in range(QUERIES):
+            query = random_query(random, built.sessions)
+            found = walk(built.archive, arguments_of(query), random)
+            assert found == oracle.search(built.sessions, query), query
+
+
+def walk(archive: Archive, arguments: dict[str, Any], random: Random) -> list[oracle.Found]:
+    """All hits, page by page, in pages of any size; checks what pages say about each other."""
+    found: list[oracle.Found] = []
+    cursor: str | None = None
+    while True:
+        limit = random.choice([1, 3, 7, MAX_SEARCH_LIMIT])
+        page = {**arguments, "limit": limit} if cursor is None else {**arguments, "limit": limit, "cursor": cursor}
+        answer = archive.search(SearchRequest.read(page), CALLER)
+        assert len(answer.hits) == limit if answer.more else len(answer.hits) <= limit
+        assert answer.more == (answer.cursor is not None)
+        assert cursor is None or answer.hits
+        found += hits_of(answer)
+        cursor = answer.cursor
+        if cursor is None:
+            return found
+
+
+def hits_of(answer: SearchAnswer) -> list[oracle.Found]:
+    return [oracle.Found(hit.session_id, hit.turn, hit.kind, hit.line, list(hit.spans)) for hit in answer.hits]
+
+
+def arguments_of(query: oracle.Query) -> dict[str, Any]:
+    """The query as a call's arguments, without those that stand at their default."""
+    session = query.session
+    if session is not None and query.turns is not None:
+        session = f"{session}:{query.turns[0]}-{query.turns[1]}"
+    arguments: dict[str, Any] = {
+        "query": query.query,
+        "full": query.full,
+        "kind": list(query.kind),
+        "order": query.order,
+        "source": list(query.source),
+        "agent": list(query.agent),
+        "archived": query.archived,
+        "project": query.project,
+        "title": query.title,
+        "session": session,
+        "since": None if query.since_ms is None else iso_utc(query.since_ms),
+        "until": None if query.until_ms is None else iso_utc(query.until_ms),
+    }
+    return {name: value for name, value in arguments.items() if value is not None}
+
+
+def random_query(random: Random, sessions: Sequence[oracle.Session]) -> oracle.Query:
+    """Words that mostly are somewhere, with every filter now and then."""
+
+    def sometimes(value: Any, otherwise: Any = None, *, share: float = 0.08) -> Any:
+        return value if random.random() < share else otherwise
+
+    session = random.choice(sessions)
+    named = sometimes(session)
+    turns = None
+    if named is not None and named.turns and random.random() < 0.5:
+        first = random.randint(1, len(named.turns))
+        turns = (first, random.randint(first, len(named.turns)))
+    title = session.title[random.randint(0, 5) : random.randint(6, 40)].strip()
+    return oracle.Query(
+        query=random_words(random, sessions),
+        full=random.random() < 0.5,
+        kind=sometimes(tuple(random.sample(KINDS, random.randint(1, 3))), ()),
+        order=random.choice(["newest", "oldest"]),
+        project=sometimes(session.project),
+        source=sometimes((session.source,), ()),
+        agent=sometimes((random_case(random, random.choice(AGENTS)),), ()),
+        title=sometimes(title),
+        archived=sometimes(random.choice(["exclude", "only"]), "include"),
+        since_ms=sometimes(MARKER_MS + random.randint(-30, 30) * 1000),
+        until_ms=sometimes(MARKER_MS + random.randint(-30, 30) * 1000),
+        session=None if named is None else named.id,
+        turns=turns,
+    )
+
+
+def random_words(random: Random, sessions: Sequence[oracle.Session]) -> str:
+    """A query that is accepted: neither blank nor of several lines nor too long."""
+    while True:
+        roll = random.random()
+        if roll < 0.65:
+            words = random_cut(random, sessions)
+        elif roll < 0.8:
+            words = random.choice(["", " ", "-"]).join(random.choices(WORDS, k=random.randint(1, 3)))
+        elif roll < 0.9:
+            words = random_character(random)
+        else:
+            words = random_text(random, words=3)
+        words = words.replace("\n", "").encode("utf-8", "replace").decode()[:MAX_WORD_CHARS]
+        if random.random() < 0.3:
+            words = random_case(random, words)
+        if random.random() < 0.1:
+            at = random.randint(0, len(words))
+            words = words[:at] + random_character(random).encode("utf-8", "replace").decode() + words[at:]
+        if words.strip() and "\n" not in words.strip() and len(words) <= MAX_WORD_CHARS:
+            return words
+
+
+def random_cut(random: Random, sessions: Sequence[oracle.Session]) -> str:
+    """Some characters of some line; now and then ones that only look like a line, across an end."""
+    entries = random.choice(sessions).entries
+    if not entries:
+        return random.choice(WORDS)
+    text = random.choice(list(random.choice(entries).texts.values()))
+    line = text if random.random() < 0.1 else random.choice(oracle.lines_of(text))
+    length = random.choice([1, 1, 2, 2, 3, 3, 5, 8, 13, 21, 31, 32, 33, 34, 63, 64, 65, 100, 159, 160, 161, 400, 4096])
+    start = random.randint(0, max(0, len(line) - random.choice([1, length])))
+    return line[start : start + length]
