@@ -248,6 +248,8 @@ class Pipeline:
         if self._is_first_scan and self.schedule.next_due() is None:
             self._is_first_scan = False
             self._note_scanned()
+            self._note_progress()
+            return True
         self._note_progress()
         return False
 

@@ -4,6 +4,7 @@
 """
 
 import os
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -27,6 +28,8 @@ ARCHIVES = int(os.environ.get("ORACLE_ARCHIVES", "4"))
 QUERIES = int(os.environ.get("ORACLE_QUERIES", "250"))
 
 CALLER = Caller()
+
+_LONG_STRETCH = re.compile(r"\S{60,}")
 
 
 @dataclass
@@ -157,11 +160,16 @@ def random_words(random: Random, sessions: Sequence[oracle.Session]) -> str:
 
 def random_cut(random: Random, sessions: Sequence[oracle.Session]) -> str:
     """Some characters of some line; now and then ones that only look like a line, across an end."""
-    entries = random.choice(sessions).entries
-    if not entries:
-        return random.choice(WORDS)
-    text = random.choice(list(random.choice(entries).texts.values()))
-    line = text if random.random() < 0.1 else random.choice(oracle.lines_of(text))
+    texts = [text for entry in random.choice(sessions).entries for text in entry.texts.values()]
+    text = random.choice(texts or WORDS)
+    roll = random.random()
+    if roll < 0.1:
+        line = text
+    elif roll < 0.4:
+        # A stretch without a space: an index that cuts long ones must not lose what lies across a cut.
+        line = random.choice([stretch for text in texts for stretch in _LONG_STRETCH.findall(text)] or WORDS)
+    else:
+        line = random.choice(oracle.lines_of(text))
     length = random.choice([1, 1, 2, 2, 3, 3, 5, 8, 13, 21, 31, 32, 33, 34, 63, 64, 65, 100, 159, 160, 161, 400, 4096])
     start = random.randint(0, max(0, len(line) - random.choice([1, length])))
     return line[start : start + length]
