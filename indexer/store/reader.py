@@ -98,7 +98,7 @@ class StoreReader:
 
     def __init__(self, data_dir: Path, allowed_projects: Collection[str] | None = None) -> None:
         self._db = open_for_reading(data_dir)
-        self._db.create_function("fold", 1, fold, deterministic=True)
+        self._db.create_function("fold", 1, _fold_value, deterministic=True)
         visible = "1"
         if allowed_projects is not None:
             self._db.execute("CREATE TEMP TABLE allowed(path TEXT PRIMARY KEY)")
@@ -288,6 +288,10 @@ class StoreReader:
             "SELECT path, why_unavailable FROM roots WHERE source = ? AND why_unavailable IS NOT NULL ORDER BY path",
             (source,),
         ).fetchall()
+
+
+def _fold_value(value: str | None) -> str | None:
+    return None if value is None else fold(value)
 
 
 def _past(order: Order) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 from schemas.settings import Settings, load_settings
 from schemas.times import iso_utc
 from tests.properties.oracle import Entry, Session
-from tests.properties.random_texts import random_run, random_text
+from tests.properties.random_texts import WORDS, random_run, random_text
 
 MARKER = "every session has this line in a turn of the same time"
 """Shows in which order sessions that are alike in everything else are answered."""
@@ -17,6 +17,7 @@ MARKER = "every session has this line in a turn of the same time"
 MARKER_MS = 1_790_000_000_000
 FIRST_MS = MARKER_MS - 3_600_000
 AGENTS = ["Claude Agent", "codex", "Ägent"]
+SESSIONS_OF_MANY_TURNS = 5
 FIELDS = {
     "user": ["text"],
     "agent": ["text"],
@@ -28,13 +29,32 @@ FIELDS = {
 KINDS = list(FIELDS)
 
 
-def random_archive(random: Random, folder: Path) -> tuple[list[Session], Settings]:
-    """Write an archive of both formats below `folder`."""
-    projects = [folder / "work" / name for name in ("alpha", "beta ß", "文档")]
-    sessions = [
-        random_session(random, number, random.choice(["cydonia", "turn-file"]), random.choice(projects))
+def random_sessions(random: Random, folder: Path) -> list[Session]:
+    """A few sessions of every kind of text."""
+    return [
+        random_session(random, number, random.choice(["cydonia", "turn-file"]), random.choice(_projects(folder)))
         for number in range(random.randint(6, 14))
     ]
+
+
+def many_turns(random: Random, folder: Path, *, turns: int) -> list[Session]:
+    """A few sessions of many short turns: some words are in all of them, some in many, most in one alone."""
+    sessions = []
+    for number in range(SESSIONS_OF_MANY_TURNS):
+        entries = [Entry("user", {"text": MARKER}, at_ms=MARKER_MS)]
+        for _ in range(turns // SESSIONS_OF_MANY_TURNS):
+            rare = " ".join(random.randbytes(4).hex() for _ in range(3))
+            words = f"all {random.choice(WORDS)} {rare} {random.choice(['half', 'Hälfte'])}_{random.randrange(20)}"
+            entries.append(Entry("user", {"text": words}, at_ms=MARKER_MS + random.randrange(500) * 1000))
+        project = str(_projects(folder)[number % 2])
+        start_ms = FIRST_MS + number * 1000
+        sessions.append(Session(f"{start_ms}", "cydonia", project, f"Many {number}", "codex", entries, start_ms))
+    return sessions
+
+
+def write_archive(random: Random, sessions: Sequence[Session], folder: Path) -> Settings:
+    """Write an archive of both formats below `folder`; answers the settings that name it."""
+    projects = _projects(folder)
     for project in projects:
         (project / ".cydonia" / "sessions").mkdir(parents=True)
     (folder / "turns").mkdir()
@@ -45,7 +65,11 @@ def random_archive(random: Random, folder: Path) -> tuple[list[Session], Setting
             write_turn_file(random, session, folder / "turns")
     listed = json.dumps([str(project) for project in projects], ensure_ascii=False)
     (folder / "state.toml").write_text(f"projects = {listed}\n", encoding="utf-8")
-    return sessions, archive_settings(folder)
+    return archive_settings(folder)
+
+
+def _projects(folder: Path) -> list[Path]:
+    return [folder / "work" / name for name in ("alpha", "beta ß", "文档")]
 
 
 def archive_settings(folder: Path) -> Settings:

@@ -21,11 +21,22 @@ from schemas.times import iso_utc
 from search_api.archive import Archive
 from search_api.caller import Caller
 from tests.properties import oracle
-from tests.properties.random_archive import AGENTS, KINDS, MARKER, MARKER_MS, in_order_of, random_archive
+from tests.properties.random_archive import (
+    AGENTS,
+    KINDS,
+    MARKER,
+    MARKER_MS,
+    in_order_of,
+    many_turns,
+    random_sessions,
+    write_archive,
+)
 from tests.properties.random_texts import WORDS, random_case, random_character, random_text
 
 ARCHIVES = int(os.environ.get("ORACLE_ARCHIVES", "4"))
 QUERIES = int(os.environ.get("ORACLE_QUERIES", "250"))
+TURNS = 6_000
+"""More than are searched for at a time, and with more distinct words than a fragment is looked up in."""
 
 CALLER = Caller()
 
@@ -41,8 +52,8 @@ class Indexed:
 
 
 @contextmanager
-def indexed(random: Random, folder: Path) -> Iterator[Indexed]:
-    sessions, settings = random_archive(random, folder)
+def indexed(random: Random, sessions: Sequence[oracle.Session], folder: Path) -> Iterator[Indexed]:
+    settings = write_archive(random, sessions, folder)
     index_once(settings, lambda _: None)
     archive = Archive.open(settings)
     try:
@@ -56,19 +67,32 @@ def indexed(random: Random, folder: Path) -> Iterator[Indexed]:
 @pytest.mark.parametrize("seed", range(ARCHIVES))
 def test_a_search_is_a_scan(seed: int, tmp_path: Path) -> None:
     random = Random(seed)
-    with indexed(random, tmp_path) as built:
+    with indexed(random, random_sessions(random, tmp_path), tmp_path) as built:
         for _ in range(QUERIES):
             query = random_query(random, built.sessions)
             found = walk(built.archive, arguments_of(query), random)
             assert found == oracle.search(built.sessions, query), query
 
 
-def walk(archive: Archive, arguments: dict[str, Any], random: Random) -> list[oracle.Found]:
+def test_a_search_is_a_scan_of_thousands_of_turns(tmp_path: Path) -> None:
+    random = Random(0)
+    with indexed(random, many_turns(random, tmp_path, turns=TURNS), tmp_path) as built:
+        # In all turns, in half, in one of twenty, in a few; whole words, parts of words, and neighbours.
+        for words in ("all", "f", "half_", "_7", "e_1", "f0", "9", "parser", "a1b", "错", "->", "all parser", "ll -> "):
+            for order in ("newest", "oldest"):
+                query = oracle.Query(words, order=order)
+                found = walk(built.archive, arguments_of(query), random, sizes=[MAX_SEARCH_LIMIT])
+                assert found == oracle.search(built.sessions, query), query
+
+
+def walk(
+    archive: Archive, arguments: dict[str, Any], random: Random, *, sizes: Sequence[int] = (1, 3, 7, MAX_SEARCH_LIMIT)
+) -> list[oracle.Found]:
     """All hits, page by page, in pages of any size; checks what pages say about each other."""
     found: list[oracle.Found] = []
     cursor: str | None = None
     while True:
-        limit = random.choice([1, 3, 7, MAX_SEARCH_LIMIT])
+        limit = random.choice(sizes)
         page = {**arguments, "limit": limit} if cursor is None else {**arguments, "limit": limit, "cursor": cursor}
         answer = archive.search(SearchRequest.read(page), CALLER)
         assert len(answer.hits) == limit if answer.more else len(answer.hits) <= limit
