@@ -84,8 +84,6 @@ class ReadItem:
     at: str | None = None
     is_continued: bool = False
     """Whether the item began in the answer before this one, which was cut inside it."""
-    is_mid_line: bool = False
-    """Whether that cut fell inside a line, so that the first character here follows without a break."""
     is_cut: bool = False
     """Whether the item goes on in the answer after this one. Its pieces joined are the item's text: a piece
     that was cut at a line end keeps that line's `\\n`, and a tool that was cut between the two has its

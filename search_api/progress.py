@@ -1,11 +1,11 @@
 """How far an indexing run is: a bar on a terminal, lines elsewhere, both on standard error."""
 
-import logging
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from schemas.answers import Indexing
+from search_api.log import log_to_stderr
 from search_api.terminal import write_note
 
 LINE_EVERY_PERCENT = 10
@@ -18,7 +18,7 @@ def shown_progress() -> Iterator[Callable[[Indexing], None]]:
         with _bar() as tell:
             yield tell
     else:
-        _log_to_stderr()
+        log_to_stderr("%(message)s")
         yield _Lines().tell
 
 
@@ -30,7 +30,7 @@ def _bar() -> Iterator[Callable[[Indexing], None]]:
     columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TimeRemainingColumn())
     with Progress(*columns, console=Console(stderr=True)) as progress:
         # From here on standard error is rich's, which keeps the log's lines above the bar.
-        _log_to_stderr()
+        log_to_stderr("%(message)s")
         task = progress.add_task("looking for transcripts", total=None)
 
         def tell(indexing: Indexing) -> None:
@@ -51,7 +51,3 @@ class _Lines:
         if percent >= self._next_percent:
             self._next_percent = percent - percent % LINE_EVERY_PERCENT + LINE_EVERY_PERCENT
             write_note(f"{percent} %: {indexing.sessions_done:,} of {indexing.sessions_total:,} sessions")
-
-
-def _log_to_stderr() -> None:
-    logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)

@@ -6,7 +6,7 @@ from indexer.store import chunks
 from indexer.store.reader import Session, StoreReader
 from schemas.answers import ReadAnswer, ReadItem, ReadTurn, TurnRange
 from schemas.errors import InvalidArgument, NoSuchTurn, quoted
-from schemas.items import Item, Layer, says_more
+from schemas.items import Item, Kind, Layer, says_more
 from schemas.references import Turns, parse_turns
 from schemas.requests import ReadRequest
 from schemas.times import iso_utc
@@ -22,6 +22,7 @@ HEADER_CHARS = 80
 """What the header line takes besides the title."""
 
 SHOWN_LABEL_CHARS = 201
+UNKNOWN = "(unknown)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +32,6 @@ class _Place:
     turn: int
     index: int = 0
     offset: int = 0
-    is_mid_line: bool = False
 
 
 def read(store: StoreReader, request: ReadRequest, caller: Caller) -> ReadAnswer:
@@ -53,8 +53,8 @@ def read(store: StoreReader, request: ReadRequest, caller: Caller) -> ReadAnswer
         turns = _turns(session, asked, names)
         place = None if turns is None else _Place(turns.first)
     else:
-        first, last, turn, index, offset, is_mid_line = read_cursor(request.cursor, bound_to, 6)
-        turns, place = Turns(first, last), _Place(turn, index, offset, bool(is_mid_line))
+        first, last, turn, index, offset = read_cursor(request.cursor, bound_to, 5)
+        turns, place = Turns(first, last), _Place(turn, index, offset)
     page = _Page(store, session, names.of(session), request.full, request.max_chars)
     rest = None
     if turns is not None and place is not None:
@@ -63,8 +63,7 @@ def read(store: StoreReader, request: ReadRequest, caller: Caller) -> ReadAnswer
         rest = page.fill(turns, place)
     cursor = None
     if rest is not None and turns is not None:
-        at = (turns.first, turns.last, rest.turn, rest.index, rest.offset, int(rest.is_mid_line))
-        cursor = write_cursor(bound_to, at)
+        cursor = write_cursor(bound_to, (turns.first, turns.last, rest.turn, rest.index, rest.offset))
     return ReadAnswer(
         reference=names.of(session),
         link=names.link(session),
@@ -149,25 +148,26 @@ class _Page:
         body = _body(item)
         cost = _head_chars(item) + len(body) - at.offset + 1
         if self._left is None or cost <= self._left:
-            part.items.append(_piece(part.turn, index, item, at, len(body)))
+            part.items.append(_piece(part.turn, index, item, at.offset, None))
             self.spend(cost)
             return None
         if self.parts or part.items:
             return at
-        end, is_mid_line = _cut(body, at.offset, max(self._left - _head_chars(item), 1))
-        part.items.append(_piece(part.turn, index, item, at, end if is_mid_line else end - 1))
-        return replace(at, offset=end, is_mid_line=is_mid_line)
+        end = _cut(body, at.offset, max(self._left - _head_chars(item), 1))
+        if end == len(body):
+            part.items.append(_piece(part.turn, index, item, at.offset, None))
+            return _Place(part.turn, index + 1)
+        part.items.append(_piece(part.turn, index, item, at.offset, end))
+        return replace(at, offset=end)
 
 
-def _cut(body: str, start: int, room: int) -> tuple[int, bool]:
+def _cut(body: str, start: int, room: int) -> int:
     """Where to cut a body that does not fit: behind its last line end in the room, else at a character."""
-    end = body.rfind("\n", start + 1, start + room) + 1
-    if end > start:
-        return end, False
-    end = min(start + room, len(body))
-    if body[end - 1 : end + 1] == "\r\n" and end - 1 > start:
-        end -= 1
-    return end, True
+    end = body.rfind("\n", start, start + room) + 1
+    if end == 0:
+        end = min(start + room, len(body))
+        end += body[end : end + 1] == "\n"  # a line end is not parted from its line
+    return end
 
 
 def _segments(item: Item) -> list[tuple[str, str]]:
@@ -187,14 +187,16 @@ def _body(item: Item) -> str:
 
 
 def _head_chars(item: Item) -> int:
-    """What is shown of an item before its body."""
-    label = item.label if item.command is None else item.command
-    return len(item.kind) + 2 + (0 if label is None else min(len(label), SHOWN_LABEL_CHARS) + 11)
+    """What is shown of an item before its body, at most."""
+    if item.kind not in (Kind.TOOL, Kind.PROCESS):
+        return len(item.kind) + 2
+    name = item.command if item.kind is Kind.PROCESS else (item.label or "")[:SHOWN_LABEL_CHARS]
+    return len(item.kind) + max(len(name or ""), len(UNKNOWN)) + len(":  — running\n")
 
 
-def _piece(turn: int, index: int, item: Item, at: _Place, end: int) -> ReadItem:
-    """An item with the part of its body from a place to `end`; a continued one repeats nothing."""
-    is_continued = at.offset > 0
+def _piece(turn: int, index: int, item: Item, start: int, end: int | None) -> ReadItem:
+    """An item with the part of its body from `start` to `end`, None: its end; a continued one repeats nothing."""
+    is_continued = start > 0
     whole = ReadItem(
         turn=turn,
         index=index,
@@ -203,16 +205,19 @@ def _piece(turn: int, index: int, item: Item, at: _Place, end: int) -> ReadItem:
         label=None if is_continued else item.label,
         status=None if is_continued else item.status,
         input=None if is_continued else item.input,
-        output=item.output,
+        output=item.output if end is None else None,
         command=None if is_continued else item.command,
         at=None if item.at_ms is None else iso_utc(item.at_ms),
         is_continued=is_continued,
-        is_mid_line=at.is_mid_line,
+        is_cut=end is not None,
     )
+    if end is None and not is_continued:
+        return whole
     shown: dict[str, str | None] = {}
-    start = 0
+    before = 0
     for field, text in _segments(item):
-        within = text[max(at.offset - start, 0) : max(end - start, 0)]
-        shown[field] = within if within or at.offset <= start <= end else None
-        start += len(text) + 1
+        within = text[max(start - before, 0) : None if end is None else max(end - before, 0)]
+        is_reached = end is None or before <= end
+        shown[field] = within if within or (start <= before and is_reached) else None
+        before += len(text) + 1
     return replace(whole, **shown)  # type: ignore[arg-type]  # the names of text fields, each to a text or None

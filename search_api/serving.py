@@ -6,7 +6,6 @@ One process: several workers would be several writers.
 import asyncio
 import errno
 import ipaddress
-import logging
 import os
 import secrets
 import signal
@@ -27,10 +26,14 @@ from search_api.address import Address
 from search_api.archive import Archive
 from search_api.guard import refusal, standing_headers
 from search_api.http import create_app
+from search_api.log import log_to_stderr
 from search_api.write_side import indexing
 
 MAX_HEADER_BYTES = 256_000
 """A request line with headers that is longer is refused; a query of 4,096 characters is 49,152 bytes at most."""
+
+LINGER_SECONDS = 2
+"""How long the rest of a request that was refused unread is still taken."""
 
 _BOTH_LOOPBACKS = ("127.0.0.1", "::1")
 _NO_IPV6 = frozenset({errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT, errno.EPROTONOSUPPORT})
@@ -44,8 +47,7 @@ def serve(settings: Settings) -> None:
         InvalidArgument: an address that is not loopback without a token, or a port that is taken.
         Unavailable: another process writes to the data directory, or store or index cannot be opened.
     """
-    logging.basicConfig(level=logging.INFO, format="%(levelname)s %(name)s: %(message)s", stream=sys.stderr)
-    logging.getLogger("uvicorn").setLevel(logging.ERROR)
+    log_to_stderr()
     addresses = bound_addresses(settings.server)
     with (
         indexing(settings) as status_of,
@@ -206,17 +208,31 @@ class _Server(uvicorn.Server):
 
 
 class _Protocol(H11Protocol):
-    """uvicorn's protocol, with our shape for what is refused before there is a request to route."""
+    """uvicorn's protocol, with our shape for what is refused before there is a request to route.
+
+    What the caller is still sending then is taken and dropped for a while: closing at once would reset
+    the connection, and the refusal would never arrive.
+    """
+
+    _is_refused = False
+
+    def data_received(self, data: bytes) -> None:
+        if not self._is_refused:
+            super().data_received(data)
 
     def send_400_response(self, msg: str) -> None:
-        if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
-            error = _malformed(sys.exception())
-            headers, body = refusal(error, is_text=False)
-            headers += [*standing_headers(), (b"connection", b"close")]
-            response = h11.Response(status_code=error.status, headers=headers)
-            for event in (response, h11.Data(data=body), h11.EndOfMessage()):
-                self.transport.write(self.conn.send(event) or b"")
-        self.transport.close()
+        if self.conn.our_state not in (h11.IDLE, h11.SEND_RESPONSE):
+            self.transport.close()
+            return
+        error = _malformed(sys.exception())
+        headers, body = refusal(error, is_text=False)
+        headers += [*standing_headers(), (b"connection", b"close")]
+        response = h11.Response(status_code=error.status, headers=headers)
+        for event in (response, h11.Data(data=body), h11.EndOfMessage()):
+            self.transport.write(self.conn.send(event) or b"")
+        self._is_refused = True
+        self.transport.write_eof()
+        self.loop.call_later(LINGER_SECONDS, self.transport.close)
 
 
 def _malformed(reason: BaseException | None) -> TurndexError:

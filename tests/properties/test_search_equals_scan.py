@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -77,21 +78,34 @@ def test_a_search_is_a_scan(seed: int, tmp_path: Path) -> None:
 def test_a_search_is_a_scan_of_thousands_of_turns(tmp_path: Path) -> None:
     random = Random(0)
     with indexed(random, many_turns(random, tmp_path, turns=TURNS), tmp_path) as built:
+        check(built, oracle.Query("all"), random, pages=TURNS)
+        check(built, oracle.Query("half_", order="oldest"), random, pages=TURNS)
         # In all turns, in half, in one of twenty, in a few; whole words, parts of words, and neighbours.
-        for words in ("all", "f", "half_", "_7", "e_1", "f0", "9", "parser", "a1b", "错", "->", "all parser", "ll -> "):
-            for order in ("newest", "oldest"):
-                query = oracle.Query(words, order=order)
-                found = walk(built.archive, arguments_of(query), random, sizes=[MAX_SEARCH_LIMIT])
-                assert found == oracle.search(built.sessions, query), query
+        for words in ("f", "_7", "e_1", "f0", "9", "parser", "a1b", "错", "->", "all parser", "ll -> ", "zzz"):
+            bound_ms = MARKER_MS + random.randrange(500) * 1000
+            check(built, oracle.Query(words, order="newest", until_ms=bound_ms), random, pages=10)
+            check(built, oracle.Query(words, order="oldest", since_ms=bound_ms), random, pages=10)
+
+
+def check(built: Indexed, query: oracle.Query, random: Random, *, pages: int) -> None:
+    """The first so many pages of a search are the beginning of a scan, and the last one is its end."""
+    found = walk(built.archive, arguments_of(query), random, sizes=[MAX_SEARCH_LIMIT], pages=pages)
+    expected = oracle.search(built.sessions, query)
+    assert found == expected[: pages * MAX_SEARCH_LIMIT], query
 
 
 def walk(
-    archive: Archive, arguments: dict[str, Any], random: Random, *, sizes: Sequence[int] = (1, 3, 7, MAX_SEARCH_LIMIT)
+    archive: Archive,
+    arguments: dict[str, Any],
+    random: Random,
+    *,
+    sizes: Sequence[int] = (1, 3, 7, MAX_SEARCH_LIMIT),
+    pages: int | None = None,
 ) -> list[oracle.Found]:
-    """All hits, page by page, in pages of any size; checks what pages say about each other."""
+    """All hits, or those of so many pages, in pages of any of the sizes; checks what pages say about each other."""
     found: list[oracle.Found] = []
     cursor: str | None = None
-    while True:
+    for _ in count() if pages is None else range(pages):
         limit = random.choice(sizes)
         page = {**arguments, "limit": limit} if cursor is None else {**arguments, "limit": limit, "cursor": cursor}
         answer = archive.search(SearchRequest.read(page), CALLER)
@@ -101,7 +115,8 @@ def walk(
         found += hits_of(answer)
         cursor = answer.cursor
         if cursor is None:
-            return found
+            break
+    return found
 
 
 def hits_of(answer: SearchAnswer) -> list[oracle.Found]:
