@@ -9,7 +9,10 @@ from indexer.vocabulary import Fits, VocabularyReader
 from indexer.words import STRIDE_CHARS, WINDOW_CHARS, QueryWord, query_words, symbol_runs, symbols_of_runs, windows
 from schemas.folding import fold
 
-MAX_EXPANSIONS = 20_000
+FEW_WORDS = 256
+"""A fragment that no more words have is quickly completed to all of them, and the plan with it."""
+
+MANY_WORDS = 20_000
 """A fragment that more words have tells chunks apart too little to be worth looking up."""
 
 MAX_PHRASES = 64
@@ -23,15 +26,40 @@ class TextPlan:
     needle: str
     """The query, folded: a turn matches if a line has it."""
     query: ChunkQuery
+    is_complete: bool
+    """Whether all is asked that could be; else more words than `FEW_WORDS` fit an end of the query."""
 
     def __str__(self) -> str:
         return str(self.query)
 
 
-def plan_text(query: str, vocabulary: VocabularyReader) -> TextPlan:
-    """Plan an exact search for a trimmed query."""
+def plan_text(query: str, vocabulary: VocabularyReader, most_words: int = FEW_WORDS) -> TextPlan:
+    """Plan an exact search for a trimmed query, looking up to `most_words` that fit each of its ends."""
     needle = fold(query)
-    return TextPlan(needle, all_of([_words(list(query_words(needle)), vocabulary), _symbols(needle)]))
+    ends = _Ends(vocabulary, most_words)
+    asked = all_of([_words(list(query_words(needle)), ends), _symbols(needle)])
+    return TextPlan(needle, asked, ends.is_complete)
+
+
+class _Ends:
+    """Completes the open ends of a query to words of the vocabulary."""
+
+    def __init__(self, vocabulary: VocabularyReader, most_words: int) -> None:
+        self._vocabulary = vocabulary
+        self._most_words = most_words
+        self.is_complete = True
+
+    def of(self, word: QueryWord) -> list[str] | None:
+        """The words that a word with open ends may stand for; None: too many."""
+        if word.is_open_left and word.is_open_right:
+            fragment, fits = word.word[:STRIDE_CHARS], Fits.ANYWHERE
+        elif word.is_open_left:
+            fragment, fits = word.word[-STRIDE_CHARS:], Fits.AT_END
+        else:
+            fragment, fits = word.word[:WINDOW_CHARS], Fits.AT_START
+        found = self._vocabulary.find(fragment, fits, self._most_words)
+        self.is_complete = self.is_complete and found is not None
+        return found
 
 
 def _symbols(needle: str) -> ChunkQuery:
@@ -41,7 +69,7 @@ def _symbols(needle: str) -> ChunkQuery:
     return all_of([Symbol(symbol) for symbol in sorted(symbols) if symbol not in covered])
 
 
-def _words(words: Sequence[QueryWord], vocabulary: VocabularyReader) -> ChunkQuery:
+def _words(words: Sequence[QueryWord], ends: _Ends) -> ChunkQuery:
     """The words in their order, the first and last completed to the words of the vocabulary that fit."""
     if not words:
         return Anything()
@@ -50,8 +78,8 @@ def _words(words: Sequence[QueryWord], vocabulary: VocabularyReader) -> ChunkQue
     is_last_open = len(words) > 1 and last.is_open_right
     closed = words[int(is_first_open) : len(words) - int(is_last_open)]
     middle = tuple(part for word in closed for part in windows(word.word))
-    beginnings = _expansions(first, vocabulary) if is_first_open else None
-    endings = _expansions(last, vocabulary) if is_last_open else None
+    beginnings = ends.of(first) if is_first_open else None
+    endings = ends.of(last) if is_last_open else None
     if beginnings == [] or endings == []:
         return Nothing()
     left: list[tuple[str, ...]] = [(word,) for word in beginnings or ()] or [()]
@@ -75,11 +103,3 @@ def _any_phrase(phrases: Sequence[tuple[str, ...]]) -> ChunkQuery:
         return AnyWord(tuple(phrase[0] for phrase in phrases))
     return any_of([Phrase(phrase) for phrase in phrases])
 
-
-def _expansions(word: QueryWord, vocabulary: VocabularyReader) -> list[str] | None:
-    """The words of the index that a word with open ends may stand for; None: too many to list."""
-    if word.is_open_left and word.is_open_right:
-        return vocabulary.find(word.word[:STRIDE_CHARS], Fits.ANYWHERE, MAX_EXPANSIONS)
-    if word.is_open_left:
-        return vocabulary.find(word.word[-STRIDE_CHARS:], Fits.AT_END, MAX_EXPANSIONS)
-    return vocabulary.find(word.word[:WINDOW_CHARS], Fits.AT_START, MAX_EXPANSIONS)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from itertools import islice
 
 from indexer.index import IndexReader, Scope
-from indexer.query import Anything, AnyWord, ChunkQuery, Nothing
+from indexer.query import Anything, ChunkQuery, Nothing
 from indexer.store.reader import (
     AFTER_ALL,
     BEFORE_ALL,
@@ -32,7 +32,7 @@ from search_api.caller import Caller
 from search_api.cursor import fingerprint, read_cursor, write_cursor
 from search_api.filters import TimeBounds, session_condition, time_bounds
 from search_api.naming import Names
-from search_api.plan import plan_text
+from search_api.plan import MANY_WORDS, TextPlan, plan_text
 from search_api.resolve import Resolver, scope_of
 from search_api.verify import Gaze, Match, first_match
 
@@ -50,8 +50,8 @@ INDEX_WINDOWS_TURNS = (512, 4096, 32_768, 262_144)
 FEW_CHUNKS = 512
 """A query with so few chunks at most is searched for in one window."""
 
-MANY_WORDS = 256
-"""A query that so many words fit is looked for in the newest turns themselves first: hits come at once."""
+FIRST_LOOK_TURNS = 512
+"""How far a query that many words fit is looked for before they are all looked up: mostly hits come at once."""
 
 MAX_TITLE_MATCHES = 3
 
@@ -103,9 +103,8 @@ def search(
     if request.cursor is not None:
         *place, from_ms, to_ms = read_cursor(request.cursor, bound_to, 5)
         after, bounds = (place[0], place[1], place[2]), TimeBounds(from_ms, to_ms)
-    plan = plan_text(query, tools.vocabulary)
     walk = _Walk(tools, Gaze.of(request.kind, request.full), condition, bounds, session, turns, request.order, is_late)
-    found = list(islice(walk.matches(plan.needle, plan.query, after), request.limit + 1))
+    found = list(islice(walk.matches(query, after), request.limit + 1))
     more = len(found) > request.limit
     hits = [_hit(names, *one) for one in found[: request.limit]]
     last = found[request.limit - 1][1] if more else after
@@ -152,7 +151,7 @@ class _Walk:
         self._is_late = is_late
         self._admitted: dict[int, Session | None] = {}
 
-    def matches(self, needle: str, query: ChunkQuery, after: TurnKey) -> Iterator[tuple[Session, TurnKey, Match]]:
+    def matches(self, query: str, after: TurnKey) -> Iterator[tuple[Session, TurnKey, Match]]:
         """Every turn past a place that matches, in order.
 
         Raises:
@@ -160,7 +159,8 @@ class _Walk:
         """
         if not self._gaze.layers:
             return
-        for window in self._windows(query, after):
+        plan = plan_text(query, self._tools.vocabulary)
+        for window in self._windows(query, plan, after):
             for start in range(0, len(window.keys), STORE_WINDOW_TURNS):
                 keys = window.keys[start : start + STORE_WINDOW_TURNS]
                 if self._is_late():
@@ -168,23 +168,24 @@ class _Walk:
                         f"the time limit passed when turns up to {iso_utc(keys[0][0])} had been searched;"
                         " narrow the query, or name a session or a time"
                     )
-                yield from self._verified([key for key in keys if self._is_wanted(key)], window.chunks, needle)
+                yield from self._verified([key for key in keys if self._is_wanted(key)], window.chunks, plan.needle)
 
     def _verified(
         self, keys: Sequence[TurnKey], chunks: dict[TurnKey, list[int]] | None, needle: str
     ) -> Iterator[tuple[Session, TurnKey, Match]]:
         store = self._tools.store
+        if chunks is None:
+            found = store.bodies_of_turns([key[1:] for key in keys], self._gaze.layers)
+        else:
+            found = store.bodies([chunk for key in keys for chunk in chunks[key]])
         bodies: dict[tuple[int, int], list[ChunkBody]] = {}
-        for body in store.bodies([chunk for key in keys for chunk in chunks[key]] if chunks is not None else []):
+        for body in found:
             bodies.setdefault((body.session, body.turn), []).append(body)
         for key in keys:
-            _, session, turn = key
-            if chunks is None:
-                bodies[session, turn] = store.bodies_of_turn(session, turn, self._gaze.layers)
-            match = first_match(bodies.get((session, turn), ()), needle, self._gaze)
-            found = self._session_of(session)
-            if match is not None and found is not None:
-                yield found, key, match
+            match = first_match(bodies.get(key[1:], ()), needle, self._gaze)
+            session = self._session_of(key[1])
+            if match is not None and session is not None:
+                yield session, key, match
 
     def _is_wanted(self, key: TurnKey) -> bool:
         at_ms, session, turn = key
@@ -199,28 +200,36 @@ class _Walk:
             self._admitted[session] = self._tools.store.session(session, self._condition)
         return self._admitted[session]
 
-    def _windows(self, query: ChunkQuery, after: TurnKey) -> Iterator[_Turns]:
-        if isinstance(query, Nothing):
+    def _windows(self, query: str, plan: TextPlan, after: TurnKey) -> Iterator[_Turns]:
+        """The turns to look at, in order; those between two windows cannot match."""
+        if isinstance(plan.query, Nothing):
             return
-        if self._session is not None and (isinstance(query, Anything) or self._session.turns <= STORE_WINDOW_TURNS):
-            yield _Turns(self._of_session(self._session, after), None)
+        session, store = self._session, self._tools.store
+        if session is not None and session.turns <= STORE_WINDOW_TURNS:
+            yield _Turns(self._of_session(session, after), None)
             return
-        sessions = (
-            [self._session.id]
-            if self._session
-            else self._tools.store.session_keys(self._condition, MAX_INDEXED_SESSIONS)
-        )
-        if sessions is not None and not sessions:
-            return
+        sessions = [session.id] if session else store.session_keys(self._condition, MAX_INDEXED_SESSIONS)
+        after = self._start(after)
+        if not plan.is_complete:
+            end = store.turn_at_distance(after, self._order, FIRST_LOOK_TURNS)
+            yield from self._between(plan.query, after, end, sessions)
+            if end is None or self._is_past_bounds(end):
+                return
+            after, plan = end, plan_text(query, self._tools.vocabulary, MANY_WORDS)
+        for size in (*self._window_sizes(plan), None):
+            end = None if size is None else store.turn_at_distance(after, self._order, size)
+            yield from self._between(plan.query, after, end, sessions)
+            if end is None or self._is_past_bounds(end):
+                return
+            after = end
+
+    def _between(
+        self, query: ChunkQuery, after: TurnKey, end: TurnKey | None, sessions: Sequence[int] | None
+    ) -> Iterator[_Turns]:
+        """The turns behind one and up to another, from the index, or from the store where that is as good."""
         if isinstance(query, Anything) and sessions is None:
-            yield from self._from_store(self._start(after), None)
-            return
-        if sessions is None and isinstance(query, AnyWord) and len(query.words) > MANY_WORDS:
-            after = self._start(after)
-            for window in self._from_store(after, STORE_WINDOW_TURNS):
-                yield window
-                after = window.keys[-1]
-        yield from self._from_index(query, self._start(after), sessions)
+            return self._from_store(after, end)
+        return self._from_index(query, after, end, sessions)
 
     def _start(self, after: TurnKey) -> TurnKey:
         """The place to start from: that of the cursor, or where the time bounds begin, whichever is later."""
@@ -235,39 +244,34 @@ class _Walk:
         turns = (self._turns.first, self._turns.last) if self._turns else None
         return self._tools.store.turns_past(after, self._order, session.turns, session.id, turns)
 
-    def _from_store(self, after: TurnKey, most: int | None) -> Iterator[_Turns]:
-        size, seen = STORE_WINDOW_TURNS, 0
-        while most is None or seen < most:
+    def _from_store(self, after: TurnKey, end: TurnKey | None) -> Iterator[_Turns]:
+        size = STORE_WINDOW_TURNS
+        while after != end:
             keys = self._tools.store.turns_past(after, self._order, size)
+            keys = [key for key in keys if self._is_between(after, key, end)]
             if not keys or self._is_past_bounds(keys[0]):
                 return
             yield _Turns(keys, None)
-            after, seen = keys[-1], seen + len(keys)
+            after = keys[-1]
             size = min(size * 2, 16 * STORE_WINDOW_TURNS)
 
-    def _from_index(self, query: ChunkQuery, after: TurnKey, sessions: Sequence[int] | None) -> Iterator[_Turns]:
-        store, is_newest = self._tools.store, self._order == "newest"
-        for size in (*self._window_sizes(query), None):
-            end = None if size is None else store.turn_at_distance(after, self._order, size)
-            from_ms = self._bounds.from_ms if end is None or not is_newest else max(end[0], self._bounds.from_ms)
-            to_ms = self._bounds.to_ms if end is None or is_newest else min(end[0], self._bounds.to_ms)
-            if is_newest:
-                to_ms = min(to_ms, after[0])
-            else:
-                from_ms = max(from_ms, after[0])
-            scope = Scope(self._gaze.layers, from_ms, min(to_ms, 2**62), sessions=sessions)
-            places = store.places_of(self._tools.index.candidates(query, scope))
-            within = [key for key in places if self._is_between(after, key, end)]
-            yield _Turns(sorted(within, reverse=is_newest), places)
-            if end is None or self._is_past_bounds(end):
-                return
-            after = end
+    def _from_index(
+        self, query: ChunkQuery, after: TurnKey, end: TurnKey | None, sessions: Sequence[int] | None
+    ) -> Iterator[_Turns]:
+        first, last = (end, after) if self._order == "newest" else (after, end)
+        scope = Scope(
+            self._gaze.layers,
+            self._bounds.from_ms if first is None else max(first[0], self._bounds.from_ms),
+            self._bounds.to_ms if last is None else min(last[0], self._bounds.to_ms),
+            sessions=sessions,
+        )
+        places = self._tools.store.places_of(self._tools.index.candidates(query, scope))
+        within = [key for key in places if self._is_between(after, key, end)]
+        yield _Turns(sorted(within, reverse=self._order == "newest"), places)
 
-    def _window_sizes(self, query: ChunkQuery) -> Sequence[int]:
-        is_wide = isinstance(query, AnyWord) and len(query.words) > MANY_WORDS
-        if not is_wide and self._tools.index.most_chunks(query) <= FEW_CHUNKS:
-            return ()
-        return INDEX_WINDOWS_TURNS
+    def _window_sizes(self, plan: TextPlan) -> Sequence[int]:
+        is_small = plan.is_complete and self._tools.index.most_chunks(plan.query) <= FEW_CHUNKS
+        return () if is_small else INDEX_WINDOWS_TURNS
 
     def _is_between(self, after: TurnKey, key: TurnKey, end: TurnKey | None) -> bool:
         if self._order == "newest":

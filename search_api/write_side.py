@@ -20,14 +20,18 @@ def bring_up_to_date(settings: Settings) -> str | None:
     """Index what is new if that is quickly done; else a sentence that says how old the index is."""
     from indexer.pipeline import bring_up_to_date
 
-    return bring_up_to_date(settings, budget_s=BRING_UP_TO_DATE_SECONDS)
+    try:
+        return bring_up_to_date(settings, budget_s=BRING_UP_TO_DATE_SECONDS)
+    except OSError as error:
+        # Reading works all the same, of what is indexed already.
+        return _unwritable(settings, error).detail
 
 
 def index_once(settings: Settings, progress: Callable[[Indexing], None]) -> None:
     """Bring everything up to date, telling now and then how far it is.
 
     Raises:
-        Unavailable: another process writes to the data directory.
+        Unavailable: another process writes to the data directory, or it cannot be written.
     """
     from indexer.lock import Held
     from indexer.pipeline import index_once
@@ -36,6 +40,8 @@ def index_once(settings: Settings, progress: Callable[[Indexing], None]) -> None
         index_once(settings, progress)
     except Held as held:
         raise _held(settings, held.holder) from held
+    except OSError as error:
+        raise _unwritable(settings, error) from error
 
 
 @contextmanager
@@ -43,7 +49,7 @@ def indexing(settings: Settings) -> Iterator[Callable[[Archive], StatusAnswer]]:
     """Follow the sources until the block ends; yields what tells the status of an archive meanwhile.
 
     Raises:
-        Unavailable: another process writes to the data directory.
+        Unavailable: another process writes to the data directory, or it cannot be written.
     """
     from indexer.lock import Held
     from indexer.pipeline import Indexer
@@ -53,6 +59,8 @@ def indexing(settings: Settings) -> Iterator[Callable[[Archive], StatusAnswer]]:
         indexer.start()
     except Held as held:
         raise _held(settings, held.holder) from held
+    except OSError as error:
+        raise _unwritable(settings, error) from error
     started = time.monotonic()
 
     def status(archive: Archive) -> StatusAnswer:
@@ -80,3 +88,7 @@ def _held(settings: Settings, holder: dict[str, object]) -> Unavailable:
     url = holder.get("url") or (address.url if address is not None and address.pid == pid else None)
     who = f"process {pid}" if url is None else f"the server at {url} (process {pid})"
     return Unavailable(f"{who} already writes to {settings.data_dir}; searching and reading work beside it")
+
+
+def _unwritable(settings: Settings, error: OSError) -> Unavailable:
+    return Unavailable(f"cannot index into {settings.data_dir}: {error.strerror or error}")

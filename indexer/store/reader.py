@@ -251,6 +251,20 @@ class StoreReader:
         )
         return [ChunkBody(row[0], session, turn, Layer(row[1]), row[2]) for row in rows if row[1] in layers]
 
+    def bodies_of_turns(self, turns: Sequence[tuple[int, int]], layers: Collection[Layer]) -> Iterator[ChunkBody]:
+        """The chunks of turns, each given by its session and number."""
+        for start in range(0, len(turns), _BATCH):
+            some = turns[start : start + _BATCH]
+            rows = self._db.execute(
+                f"WITH wanted(session, turn) AS (VALUES {','.join(['(?, ?)'] * len(some))})"
+                " SELECT c.id, c.session, c.turn, c.layer, b.body FROM wanted w CROSS JOIN chunks c"
+                " ON c.session = w.session AND c.turn = w.turn JOIN bodies b ON b.chunk = c.id",
+                [value for turn in some for value in turn],
+            )
+            for chunk, session, turn, layer, body in rows:
+                if layer in layers:
+                    yield ChunkBody(chunk, session, turn, Layer(layer), body)
+
     # Status.
 
     def counts(self) -> tuple[int, int, int, int]:

@@ -18,6 +18,9 @@ MARKER_MS = 1_790_000_000_000
 FIRST_MS = MARKER_MS - 3_600_000
 AGENTS = ["Claude Agent", "codex", "Ägent"]
 SESSIONS_OF_MANY_TURNS = 5
+TICKS = 500
+EDGES = [*range(450, 463), *range(110, 123)]
+"""About where the 512th and the 4,608th of 6,000 turns are, from either end."""
 FIELDS = {
     "user": ["text"],
     "agent": ["text"],
@@ -38,14 +41,21 @@ def random_sessions(random: Random, folder: Path) -> list[Session]:
 
 
 def many_turns(random: Random, folder: Path, *, turns: int) -> list[Session]:
-    """A few sessions of many short turns: some words are in all of them, some in many, most in one alone."""
+    """A few sessions of many short turns: some words are in all of them, some in many, most in one alone.
+
+    `before7` is in the turns of the first 7 of `TICKS` moments, `after7` in those of the last 7.
+    """
     sessions = []
     for number in range(SESSIONS_OF_MANY_TURNS):
         entries = [Entry("user", {"text": MARKER}, at_ms=MARKER_MS)]
         for _ in range(turns // SESSIONS_OF_MANY_TURNS):
             rare = " ".join(random.randbytes(4).hex() for _ in range(3))
             words = f"all {random.choice(WORDS)} {rare} {random.choice(['half', 'Hälfte'])}_{random.randrange(20)}"
-            entries.append(Entry("user", {"text": words}, at_ms=MARKER_MS + random.randrange(500) * 1000))
+            tick = random.randrange(TICKS)
+            edges = [f"before{edge}" for edge in EDGES if tick < edge]
+            edges += [f"after{edge}" for edge in EDGES if tick >= TICKS - edge]
+            text = "\n".join([words, *edges])
+            entries.append(Entry("user", {"text": text}, at_ms=MARKER_MS + tick * 1000))
         project = str(_projects(folder)[number % 2])
         start_ms = FIRST_MS + number * 1000
         sessions.append(Session(f"{start_ms}", "cydonia", project, f"Many {number}", "codex", entries, start_ms))

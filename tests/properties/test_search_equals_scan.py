@@ -24,9 +24,11 @@ from search_api.caller import Caller
 from tests.properties import oracle
 from tests.properties.random_archive import (
     AGENTS,
+    EDGES,
     KINDS,
     MARKER,
     MARKER_MS,
+    TICKS,
     in_order_of,
     many_turns,
     random_sessions,
@@ -82,9 +84,14 @@ def test_a_search_is_a_scan_of_thousands_of_turns(tmp_path: Path) -> None:
         check(built, oracle.Query("half_", order="oldest"), random, pages=TURNS)
         # In all turns, in half, in one of twenty, in a few; whole words, parts of words, and neighbours.
         for words in ("f", "_7", "e_1", "f0", "9", "parser", "a1b", "错", "->", "all parser", "ll -> ", "zzz"):
-            bound_ms = MARKER_MS + random.randrange(500) * 1000
+            bound_ms = MARKER_MS + random.randrange(TICKS) * 1000
             check(built, oracle.Query(words, order="newest", until_ms=bound_ms), random, pages=10)
             check(built, oracle.Query(words, order="oldest", since_ms=bound_ms), random, pages=10)
+
+        # A frequent word whose first hits are far from where a search begins, on both sides of where it looks further.
+        for edge in EDGES:
+            check(built, oracle.Query(f"before{edge}"), random, pages=1)
+            check(built, oracle.Query(f"after{edge}", order="oldest"), random, pages=1)
 
 
 def check(built: Indexed, query: oracle.Query, random: Random, *, pages: int) -> None:

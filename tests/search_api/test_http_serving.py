@@ -241,3 +241,12 @@ def _has_ipv6() -> bool:
             return True
     except OSError:
         return False
+
+
+@pytest.mark.parametrize("command", ["serve", "index"])
+def test_a_data_directory_that_cannot_be_made_is_unavailable(tmp_path: Path, command: str) -> None:
+    (tmp_path / "file").write_bytes(b"")
+    done = turndex(tmp_path, command, "--data-dir", str(tmp_path / "file" / "data"))
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "Error (unavailable): cannot index into " in done.stderr
+    assert "Traceback" not in done.stderr
