@@ -17,7 +17,7 @@ import orjson
 
 from indexer.index import BULK, INDEX_VERSION, LANES, LIVE, ChunkDocument, IndexWriter
 from indexer.store import chunks
-from indexer.store.writer import StoreWriter
+from indexer.store.writer import POSITIONS, StoreWriter
 from indexer.vocabulary import WORDS_FILE, VocabularyWriter
 from indexer.words import terms_of
 from schemas.errors import Unavailable
@@ -31,7 +31,6 @@ WORDS_FOLDER = "words"
 READ_ROWS = 256
 """Chunks read from the store at a time; some MB."""
 
-POSITIONS = ("bulk_position", "live_position")
 REBUILD_POSITION = "rebuild_position"
 
 TurnKey: TypeAlias = tuple[int, int, int]
@@ -61,22 +60,25 @@ class IndexFollower:
     def __init__(self, data_dir: Path, store: StoreWriter) -> None:
         self._data_dir = data_dir
         self._store = store
-        if not self._is_usable():
-            self._start_anew()
-        try:
-            self._open()
-        except Unavailable:
-            log.warning("the index in %s is damaged; it is rebuilt from the store", self.folder)
-            self._start_anew()
-            self._open()
+        self._writers: list[IndexWriter] = []
+        self.is_rebuilding = False
+        """Whether what the store held when the index was made anew is not yet all in it."""
+        self._open_or_start_anew()
 
     @property
     def folder(self) -> Path:
         return self._data_dir / str(self._store.meta("index_folder"))
 
-    @property
-    def is_rebuilding(self) -> bool:
-        return self._rebuild is not None
+    def _open_or_start_anew(self) -> None:
+        if not self._is_usable():
+            self._start_anew()
+        try:
+            self._open()
+        except Unavailable as error:
+            log.warning("the index in %s is damaged, it is rebuilt from the store: %s", self.folder, error)
+            self.close()
+            self._start_anew()
+            self._open()
 
     def _is_usable(self) -> bool:
         name = self._store.meta("index_folder")
@@ -89,8 +91,13 @@ class IndexFollower:
 
     def _start_anew(self) -> None:
         """A new folder; everything the store holds now is due for `bulk`, the newest turn first."""
+        name = FOLDER_PREFIX + uuid.uuid4().hex[:12]
+        # Empty, but there, before anybody is sent to it.
+        VocabularyWriter(self._data_dir / name / WORDS_FOLDER).close()
+        for number, lane in enumerate(LANES):
+            IndexWriter(self._data_dir / name / lane, number).close()
         with self._store.transaction():
-            self._store.set_meta("index_folder", FOLDER_PREFIX + uuid.uuid4().hex[:12])
+            self._store.set_meta("index_folder", name)
             self._store.set_meta("index_version", INDEX_VERSION)
             self._store.set_meta(POSITIONS[BULK], self._store.sequence)
             self._store.set_meta(POSITIONS[LIVE], self._store.sequence)
@@ -103,15 +110,23 @@ class IndexFollower:
             if other != folder:
                 shutil.rmtree(other, ignore_errors=True)  # readers that still have it open keep their mapping
         self._vocabulary = VocabularyWriter(folder / WORDS_FOLDER)
-        self._writers = [IndexWriter(folder / lane, number) for number, lane in enumerate(LANES)]
+        for number, lane in enumerate(LANES):
+            self._writers.append(IndexWriter(folder / lane, number))
         self._positions = [int(self._store.meta(name)) for name in POSITIONS]
         rebuild = self._store.meta(REBUILD_POSITION)
         self._rebuild: TurnKey | None = None if rebuild is None else tuple(orjson.loads(rebuild))
+        self.is_rebuilding = self._rebuild is not None
         self.uncommitted_bytes = [0, 0]
         self._removed: list[int] = []
 
     def put(self, lane: int, limit_bytes: int) -> int:
-        """Hand what is due to a folder's writer, about `limit_bytes` of text; returns the bytes handed."""
+        """Hand what is due to a folder's writer, about `limit_bytes` of text; returns the bytes handed.
+
+        Raises:
+            Unavailable: the index can be neither opened nor made anew.
+        """
+        if not self._writers:
+            self._open_or_start_anew()
         handed = self._put_rebuilt(limit_bytes) if lane == BULK and self._rebuild is not None else 0
         while handed < limit_bytes:
             rows = self._store.connection.execute(_DUE, (lane, self._positions[lane], READ_ROWS)).fetchall()
@@ -175,9 +190,10 @@ class IndexFollower:
             ValueError: it failed.
         """
         if failure is not None:
-            # A writer that failed once goes on as if nothing were wrong, and stores nothing.
+            # A writer that failed once goes on as if nothing were wrong, and stores nothing. What is put next opens
+            # the index again, and goes on where the last commit was.
             self.close()
-            self._open()
+            self.uncommitted_bytes = [0, 0]
             raise failure
         self.uncommitted_bytes[lane] = 0
         with self._store.transaction():
@@ -188,8 +204,10 @@ class IndexFollower:
             if lane == BULK:
                 rebuild = None if self._rebuild is None else orjson.dumps(self._rebuild)
                 self._store.set_meta(REBUILD_POSITION, rebuild)
+        if lane == BULK:
+            self.is_rebuilding = self._rebuild is not None
 
     def close(self) -> None:
-        for writer in self._writers:
-            writer.close()
+        while self._writers:
+            self._writers.pop().close()
         self._vocabulary.close()

@@ -57,6 +57,9 @@ class Intake:
                 is_first = False
             if is_first:
                 self._note(source, transcript, known)
+            else:
+                with self._store.transaction():
+                    self._store.set_read(source.name, transcript)
         except Unsettled:
             return replace(taken, outcome=Outcome.UNSETTLED)
         except Waiting:
@@ -78,12 +81,16 @@ class Intake:
         """
         heads = []
         for transcript in transcripts:
+            if self._store.file(source.name, transcript.path) is not None:
+                continue
             try:
                 facts = source.facts(transcript)
             except OSError:
                 continue
-            if facts is not None and self._store.file(source.name, transcript.path) is None:
+            if facts is not None:
                 heads.append((facts.started_ms is None, facts.started_ms or 0, os.fsencode(transcript.path), facts))
+        if not heads:
+            return
         heads.sort(key=lambda head: head[:3])
         with self._store.transaction():
             for *_, facts in heads:
@@ -100,7 +107,7 @@ class Intake:
             key = self._store.key_of(session)
         session = self._store.put_session(source.name, part.facts, session, key=key, lane=lane)
         chunks = self._store.apply(session, part, lane)
-        self._store.put_file(source.name, transcript, session, part.checkpoint)
+        self._store.put_file(source.name, transcript, session, part.checkpoint, is_read=False)
         return session, chunks
 
     def _identify(self, source: Source, transcript: Transcript, part: Part) -> tuple[int | None, str]:

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import orjson
 
+from schemas.errors import Unavailable
+
 LOCK_FILE = "writer.lock"
 
 
@@ -24,10 +26,13 @@ class DataLock:
         """
         Raises:
             Held: another process has it.
-            OSError: the data directory cannot be made or written.
+            Unavailable: the data directory cannot be made or written.
         """
-        data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
-        self._descriptor = os.open(data_dir / LOCK_FILE, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+        try:
+            data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self._descriptor = os.open(data_dir / LOCK_FILE, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+        except OSError as error:
+            raise Unavailable(f"the data directory {data_dir} cannot be written: {error.strerror}") from error
         try:
             fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:

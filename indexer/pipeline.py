@@ -12,6 +12,7 @@ import threading
 import time
 from collections.abc import Callable, Collection
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -58,6 +59,11 @@ BULK_COMMIT_BYTES = 30_000_000
 LIVE_SCAN_BYTES = 8_000_000
 """Changes that a look at the folders finds are live up to this size, and a scan of its own above it."""
 
+LOOK_SHARE = 10
+"""Events make it look through the folders as often as leaves it nine tenths of the time for other work."""
+
+NOTHING_FOUND = "found no transcripts yet (looked in: %s); to see it at work: turndex serve --demo"
+
 RETRY_SECONDS = 5.0
 POLL_SECONDS = 1.0
 QUICK_BYTES_PER_SECOND = 5_000_000
@@ -89,12 +95,16 @@ class Pipeline:
         """
         self._settings = settings
         self._data_dir = resolved(settings.data_dir)
-        self._lock = DataLock(self._data_dir)
-        self._data_dir.chmod(0o700)
-        self.schedule = Schedule()
         self.sources = sources_for(settings)
-        self._store = StoreWriter(self._data_dir)
-        self._follower = IndexFollower(self._data_dir, self._store)
+        with ExitStack() as opened:
+            self._lock = DataLock(self._data_dir)
+            opened.callback(self._lock.release)
+            self._data_dir.chmod(0o700)
+            self._store = StoreWriter(self._data_dir)
+            opened.callback(self._store.close)
+            self._follower = IndexFollower(self._data_dir, self._store)
+            opened.pop_all()  # `close` sees to them from here on
+        self.schedule = Schedule()
         self._intake = Intake(self._store)
         self._committer = ThreadPoolExecutor(1, thread_name_prefix="turndex-commit")
         self._bulk_commit: Future[None] | None = None
@@ -102,9 +112,12 @@ class Pipeline:
         self._backlog_total = self._backlog_bytes_total = self._backlog_bytes_done = 0
         self._is_first_scan = self._store.meta("scanned_at") is None
         self._last_live_commit = self._last_disk_check = self._last_progress = 0.0
+        self._is_live_behind = False
+        """Whether more is due for `live` than one commit takes."""
         self._registry_due: dict[Path, tuple[float, int]] = {}
         self.stands_still: str | None = None
         self.roots: list[tuple[Source, Root]] = []
+        self._state_files: set[Path] = set()
         self.indexing: Indexing | None = None
 
     # Looking.
@@ -124,11 +137,13 @@ class Pipeline:
         if self._is_first_scan or sum(transcript.size for _, transcript in new) > LIVE_SCAN_BYTES:
             self._plan_scan(new)
         else:
+            self._announce(new, LIVE)
             self.schedule.add(Unit(source, transcript.root, transcript.path) for source, transcript in new)
         return total
 
     def _refresh_roots(self) -> None:
         self.roots = [(source, root) for source in self.sources for root in source.roots()]
+        self._state_files = {file for source in self.sources for file in source.state_files()}
         with self._store.transaction():
             for source in self.sources:
                 self._store.forget_roots(source.name, [root.path for one, root in self.roots if one is source])
@@ -144,8 +159,7 @@ class Pipeline:
         new = [one for one in new if one[1].path not in planned]
         if not new:
             return
-        for source in self.sources:
-            self._intake.announce(source, [transcript for one, transcript in new if one is source], BULK)
+        self._announce(new, BULK)
         size = sum(transcript.size for _, transcript in new)
         if self._is_first_scan and not self._backlog:
             log.info(
@@ -157,27 +171,35 @@ class Pipeline:
         self._backlog_total += len(new)
         self._backlog_bytes_total += size
 
+    def _announce(self, new: list[tuple[Source, Transcript]], lane: int) -> None:
+        for source in self.sources:
+            self._intake.announce(source, [transcript for one, transcript in new if one is source], lane)
+
     def changed(self, paths: Collection[Path]) -> bool:
         """Plan to read what may have changed; whether it takes a look through the folders to know."""
         needs_look = False
-        units = []
         for path in paths:
-            unit = self._unit_at(path)
-            if unit is None:
-                needs_look = True
-            else:
-                units.append(unit)
-        self.schedule.add(units)
+            is_file = path.is_file()
+            unit = self._unit_at(path) if is_file else None
+            if unit is not None and not _is_linked(unit):
+                self.schedule.add([unit])
+            elif unit is not None or not is_file or path in self._state_files:
+                needs_look = needs_look or self._concerns_folders(path)
         return needs_look
 
     def _unit_at(self, path: Path) -> Unit | None:
-        """The transcript that a path is; None where it is a folder, another file, or gone."""
-        if not path.is_file():
-            return None
         for source, root in self.roots:
             if path.is_relative_to(root.path) and source.owns(root, path):
                 return Unit(source, root, path)
         return None
+
+    def _concerns_folders(self, path: Path) -> bool:
+        """Whether a folder, something that is gone, or a state file may change which transcripts there are."""
+        return any(file.is_relative_to(path) for file in self._state_files) or any(
+            root.path.is_relative_to(path)
+            or (path.is_relative_to(root.path) and (root.is_recursive or source.owns(root, path)))
+            for source, root in self.roots
+        )
 
     # Reading.
 
@@ -200,9 +222,20 @@ class Pipeline:
         return self._commit_live()
 
     def _commit_live(self) -> bool:
-        if not self._follower.put(LIVE, BULK_COMMIT_BYTES) and not self._store.removed_chunks():
+        handed = self._follower.put(LIVE, BULK_COMMIT_BYTES)
+        self._is_live_behind = handed >= BULK_COMMIT_BYTES
+        if not handed and not self._store.removed_chunks():
             return False
-        self._follower.commit(LIVE)
+        failure: BaseException | None = None
+        try:
+            self._follower.begin_commit(LIVE)()
+        except ValueError as error:
+            failure = error
+            if self._bulk_commit is not None:
+                # A failure closes both writers, which the other thread has to be done with; it is repeated.
+                self._bulk_commit.exception()
+                self._bulk_commit = None
+        self._follower.finish_commit(LIVE, failure)
         self._last_live_commit = time.monotonic()
         return True
 
@@ -242,10 +275,11 @@ class Pipeline:
         if self._put_bulk():
             self._note_progress()
             return True
-        if self._follower.uncommitted_bytes[BULK]:
+        if self._follower.uncommitted_bytes[BULK] or self._follower.is_rebuilding:
             self._begin_bulk_commit()
             return True
-        if self._is_first_scan and self.schedule.next_due() is None:
+        if self._is_first_scan:
+            # What was caught in a write may still wait, as it does at any time.
             self._is_first_scan = False
             self._note_scanned()
             self._note_progress()
@@ -301,7 +335,12 @@ class Pipeline:
     @property
     def is_idle(self) -> bool:
         """Whether all that was found is stored and can be searched."""
-        return not self._backlog and self._bulk_commit is None and self.schedule.next_due() is None
+        return (
+            not self._backlog
+            and self._bulk_commit is None
+            and not self._is_live_behind
+            and self.schedule.next_due() is None
+        )
 
     def next_due(self) -> float | None:
         """When `step` has something to do again, on the monotonic clock; None: when something changes."""
@@ -310,8 +349,10 @@ class Pipeline:
         times = [due for due, _ in self._registry_due.values()]
         due = self.schedule.next_due()
         if due is not None:
-            times.append(max(due, self._last_live_commit + COMMIT_SECONDS))
-        return min(times, default=None)
+            times.append(due)
+        if self._is_live_behind:
+            times.append(0.0)
+        return max(min(times), self._last_live_commit + COMMIT_SECONDS) if times else None
 
     @property
     def is_quick(self) -> bool:
@@ -361,7 +402,8 @@ class Pipeline:
         floor = max(limits.min_free_bytes, int(limits.min_free_share * usage.total))
         why = None
         if usage.free < floor:
-            why = f"indexing stands still: {usage.free / 1e9:.1f} GB of the disk are free, it stops below {floor / 1e9:.1f}"
+            free_gb, floor_gb = usage.free / 1e9, floor / 1e9
+            why = f"indexing stands still: {free_gb:.1f} GB of the disk are free, it stops below {floor_gb:.1f}"
         if why is not None and self.stands_still is None:
             log.error("%s; it goes on when there is room", why)
         self.stands_still = why
@@ -401,9 +443,15 @@ def index_once(settings: Settings, progress: Callable[[Indexing], None]) -> None
         pipeline.close()
 
 
-def _run_dry(pipeline: Pipeline, progress: Callable[[Indexing], None]) -> None:
+def _run_dry(pipeline: Pipeline, progress: Callable[[Indexing], None], until: float | None = None) -> bool:
+    """Do all that there is to do, or at a time on the monotonic clock stop; whether it came to the end.
+
+    What waits for a time beyond `until`, such as a line that is being written, is left waiting.
+    """
     told = None
     while not (pipeline.is_idle and pipeline.is_ready):
+        if until is not None and time.monotonic() >= until:
+            return False
         if pipeline.step():
             if pipeline.indexing is not None and pipeline.indexing is not told:
                 told = pipeline.indexing
@@ -411,7 +459,11 @@ def _run_dry(pipeline: Pipeline, progress: Callable[[Indexing], None]) -> None:
         elif pipeline.stands_still:
             raise Unavailable(pipeline.stands_still)
         else:
-            pipeline.schedule.wait(pipeline.next_due())
+            due = pipeline.next_due()
+            if until is not None and due is not None and due >= until:
+                return True
+            pipeline.schedule.wait(due)
+    return True
 
 
 def bring_up_to_date(settings: Settings, budget_s: float) -> str | None:
@@ -419,6 +471,7 @@ def bring_up_to_date(settings: Settings, budget_s: float) -> str | None:
 
     None where everything is up to date, or another process sees to that.
     """
+    until = time.monotonic() + budget_s
     try:
         pipeline = Pipeline(settings)
     except Held:
@@ -428,8 +481,11 @@ def bring_up_to_date(settings: Settings, budget_s: float) -> str | None:
         size = sum(transcript.size for transcript in found.changed)
         if size > budget_s * QUICK_BYTES_PER_SECOND or not pipeline.is_quick:
             return f"the index is {pipeline.age}; {len(found.changed)} transcripts ({size / 1e6:.1f} MB) are newer; run: turndex index"
-        _run_dry(pipeline, lambda _: None)
+        if not _run_dry(pipeline, lambda _: None, until):
+            return f"the index is {pipeline.age}; there is more to index than a moment allows; run: turndex index"
         pipeline.note_look_done()
+    except Unavailable as stopped:
+        return f"the index is {pipeline.age}; {stopped.detail}"
     finally:
         pipeline.close()
     return None
@@ -488,17 +544,28 @@ class Indexer:
 
     def _run(self) -> None:
         pipeline = self._pipeline
-        next_look = 0.0
+        next_look = earliest_look = paused_until = 0.0
         has_looked = False
+        is_first = True
         try:
             while not self._is_stopping:
+                began = time.monotonic()
+                if began < paused_until:
+                    pipeline.schedule.wait(paused_until)
+                    continue
                 try:
-                    if self._needs_look or time.monotonic() >= next_look:
-                        self._needs_look = False
-                        has_looked = False
+                    if self._needs_look and next_look > earliest_look:
+                        next_look = earliest_look
+                    if began >= next_look:
+                        self._needs_look = has_looked = False
                         self._watch()
-                        pipeline.look()
-                        next_look = time.monotonic() + self._rescan_seconds()
+                        found = pipeline.look()
+                        if is_first and not found.files:
+                            log.warning(NOTHING_FOUND, ", ".join(str(root.path) for _, root in pipeline.roots))
+                        is_first = False
+                        took = time.monotonic() - began
+                        next_look = began + self._rescan_seconds()
+                        earliest_look = began + took * LOOK_SHARE
                     if pipeline.step():
                         continue
                     if not has_looked and pipeline.is_idle:
@@ -510,7 +577,7 @@ class Indexer:
                     log.exception("indexing failed, it is tried again in %.0f s", RETRY_SECONDS)
                     self._failure = f"indexing failed, it is tried again: {error}"
                     self._needs_look = True
-                    pipeline.schedule.wait(time.monotonic() + RETRY_SECONDS)
+                    paused_until = time.monotonic() + RETRY_SECONDS
                     continue
                 due = pipeline.next_due()
                 pipeline.schedule.wait(next_look if due is None else min(due, next_look))
@@ -544,6 +611,12 @@ def _nearest_folder(path: Path) -> Path:
     while not path.is_dir():
         path = path.parent
     return path
+
+
+def _is_linked(unit: Unit) -> bool:
+    """Whether a link leads there, so that the file may be listed by another name: a look sees each file once."""
+    steps = len(unit.path.relative_to(unit.root.path).parts)
+    return any(one.is_symlink() for one in (unit.path, *unit.path.parents[: steps - 1]))
 
 
 def _transcript(unit: Unit) -> Transcript | None:

@@ -17,6 +17,9 @@ WORDS_FILE = "words.txt"
 REMEMBERED_WORDS = 300_000
 """Words that the writer knows to be written, about 30 MB of memory; forgotten all at once when they are more."""
 
+REMEMBERED_FRAGMENTS = 64
+"""Fragments whose words a reader keeps, as a query is planned in two steps and asked for in pages."""
+
 
 class Fits(Enum):
     """Where in a word the fragment must stand."""
@@ -64,20 +67,28 @@ class VocabularyReader:
         self._path = folder / WORDS_FILE
         self._map: mmap.mmap | None = None
         self._size = 0
+        self._found: dict[tuple[str, Fits], list[str]] = {}
+        """What was found in the words as they are now."""
 
     def find(self, fragment: str, fits: Fits, limit: int) -> list[str] | None:
         """The words that hold a fragment, sorted; None where they are more than `limit`."""
+        mapped = self._mapped()
+        known = self._found.get((fragment, fits))
+        if known is not None:
+            return known if len(known) <= limit else None
         found: set[str] = set()
-        for word in self._find(fragment, fits):
+        for word in self._find(mapped, fragment, fits):
             found.add(word)
             if len(found) > limit:
                 return None
-        return sorted(found)
+        if len(self._found) >= REMEMBERED_FRAGMENTS:
+            self._found.clear()
+        self._found[fragment, fits] = sorted(found)
+        return self._found[fragment, fits]
 
-    def _find(self, fragment: str, fits: Fits) -> Iterator[str]:
+    def _find(self, words: mmap.mmap | None, fragment: str, fits: Fits) -> Iterator[str]:
         before, after = fits.value
         wanted = before + fragment.encode() + after
-        words = self._mapped()
         if words is None:
             return
         end = words.rfind(b"\n") + 1  # beyond it the writer may be in the middle of a word
@@ -85,7 +96,7 @@ class VocabularyReader:
         while at >= 0:
             start = words.rfind(b"\n", 0, at + len(before)) + 1
             stop = words.find(b"\n", at + len(before))
-            yield words[start:stop].decode()
+            yield words[start:stop].decode("utf-8", "replace")  # a crash may have cut the word in a character
             at = words.find(wanted, stop, end)
 
     def _mapped(self) -> mmap.mmap | None:
@@ -96,6 +107,7 @@ class VocabularyReader:
                     self.close()
                     self._map = mmap.mmap(file.fileno(), size, access=mmap.ACCESS_READ) if size else None
                     self._size = size
+                    self._found.clear()
         except OSError as error:
             raise Unavailable(f"the vocabulary cannot be read: {error}; run: turndex index") from error
         return self._map

@@ -6,6 +6,7 @@ a server or a progress bar needs is imported where it is used, so that a search 
 
 import functools
 import logging
+import os
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
@@ -42,6 +43,7 @@ class _Turndex(click.Group):
         standalone_mode: bool = True,
         **extra: Any,
     ) -> NoReturn:
+        os.umask(0o077)  # whatever is written, also by Tantivy, is the user's alone
         try:
             code = super().main(args, "turndex", complete_var, standalone_mode=False, **extra)
         except click.Abort:

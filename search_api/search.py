@@ -47,6 +47,9 @@ STORE_WINDOW_TURNS = 128
 INDEX_WINDOWS_TURNS = (512, 4096, 32_768, 262_144)
 """How far each search of the index reaches; the one after these reaches the end."""
 
+WIDE_WINDOWS_TURNS = (16_384, 131_072)
+"""The same for a query that many words fit: to look them all up is what each search of it costs."""
+
 FEW_CHUNKS = 512
 """A query with so few chunks at most is searched for in one window."""
 
@@ -210,13 +213,17 @@ class _Walk:
             return
         sessions = [session.id] if session else store.session_keys(self._condition, MAX_INDEXED_SESSIONS)
         after = self._start(after)
+        sizes: Sequence[int]
         if not plan.is_complete:
             end = store.turn_at_distance(after, self._order, FIRST_LOOK_TURNS)
             yield from self._between(plan.query, after, end, sessions)
             if end is None or self._is_past_bounds(end):
                 return
             after, plan = end, plan_text(query, self._tools.vocabulary, MANY_WORDS)
-        for size in (*self._window_sizes(plan), None):
+            sizes = WIDE_WINDOWS_TURNS
+        else:
+            sizes = () if self._tools.index.most_chunks(plan.query) <= FEW_CHUNKS else INDEX_WINDOWS_TURNS
+        for size in (*sizes, None):
             end = None if size is None else store.turn_at_distance(after, self._order, size)
             yield from self._between(plan.query, after, end, sessions)
             if end is None or self._is_past_bounds(end):
@@ -268,10 +275,6 @@ class _Walk:
         places = self._tools.store.places_of(self._tools.index.candidates(query, scope))
         within = [key for key in places if self._is_between(after, key, end)]
         yield _Turns(sorted(within, reverse=self._order == "newest"), places)
-
-    def _window_sizes(self, plan: TextPlan) -> Sequence[int]:
-        is_small = plan.is_complete and self._tools.index.most_chunks(plan.query) <= FEW_CHUNKS
-        return () if is_small else INDEX_WINDOWS_TURNS
 
     def _is_between(self, after: TurnKey, key: TurnKey, end: TurnKey | None) -> bool:
         if self._order == "newest":

@@ -24,6 +24,12 @@ FIRST_NUMBER = 1
 FIRST_NUMBER_BESIDE_REGISTRY = 100_001
 """Our own numbers start here in a project that has a registry, far from where that will ever get."""
 
+POSITIONS = ("bulk_position", "live_position")
+"""The names under which the index notes, for each of its folders, up to which sequence number it has followed."""
+
+UNREAD_NS = -1
+"""Stands for a file's mtime until it was read to its end, so that a look at the folders finds it changed."""
+
 _T = TypeVar("_T")
 
 MAX_TURN_TIME_MS = 253_402_300_799_999
@@ -46,10 +52,12 @@ class StoreWriter:
 
     def __init__(self, data_dir: Path) -> None:
         self._db = create_or_open(data_dir)
+        # The index may have come further than any chunk that is still there: the latest ones may have been removed.
         self._sequence: int = self._db.execute(
             "SELECT max(coalesce((SELECT max(sequence) FROM chunks WHERE lane = 0), 0),"
             " coalesce((SELECT max(sequence) FROM chunks WHERE lane = 1), 0),"
-            " coalesce((SELECT max(sequence) FROM removed), 0))"
+            " coalesce((SELECT max(sequence) FROM removed), 0),"
+            f" coalesce((SELECT max(value) FROM meta WHERE key IN {POSITIONS}), 0))"
         ).fetchone()[0]
 
     def close(self) -> None:
@@ -60,10 +68,12 @@ class StoreWriter:
         self._db.execute("BEGIN IMMEDIATE")
         try:
             yield
+            self._db.execute("COMMIT")
         except BaseException:
-            self._db.execute("ROLLBACK")
+            # A full disk makes SQLite roll back by itself, or leaves a transaction open that failed to commit.
+            if self._db.in_transaction:
+                self._db.execute("ROLLBACK")
             raise
-        self._db.execute("COMMIT")
 
     # Facts about the store itself.
 
@@ -154,7 +164,7 @@ class StoreWriter:
     def _next_number(self, project: int) -> int:
         number = self._db.execute("SELECT next_number FROM projects WHERE id = ?", (project,)).fetchone()[0]
         if number is None:
-            has_registry = self._db.execute("SELECT 1 FROM entries WHERE project = ?", (project,)).fetchone()
+            has_registry = self.registry_signature(project) is not None
             number = FIRST_NUMBER_BESIDE_REGISTRY if has_registry else FIRST_NUMBER
         self._db.execute("UPDATE projects SET next_number = ? WHERE id = ?", (number + 1, project))
         return int(number)
@@ -405,8 +415,16 @@ class StoreWriter:
         }
 
     def put_file(
-        self, source: str, transcript: Transcript, session: int | None, checkpoint: Checkpoint | None
+        self,
+        source: str,
+        transcript: Transcript,
+        session: int | None,
+        checkpoint: Checkpoint | None,
+        *,
+        is_read: bool = True,
     ) -> None:
+        """Note a file as it was when it was looked at; one that was not read to its end is looked at again."""
+        size, mtime_ns, inode, device = transcript.signature
         self._db.execute(
             "INSERT OR REPLACE INTO files VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 0)",
             (
@@ -415,8 +433,15 @@ class StoreWriter:
                 os.fsencode(transcript.root.path),
                 session,
                 None if checkpoint is None else orjson.dumps(checkpoint),
-                *transcript.signature,
+                *(size, mtime_ns if is_read else UNREAD_NS, inode, device),
             ),
+        )
+
+    def set_read(self, source: str, transcript: Transcript) -> None:
+        """The file, of which parts were stored, was read to its end."""
+        self._db.execute(
+            "UPDATE files SET mtime_ns = ? WHERE source = ? AND path = ?",
+            (transcript.mtime_ns, source, os.fsencode(transcript.path)),
         )
 
     def set_gone(self, source: str, path: bytes) -> None:
@@ -447,10 +472,11 @@ class StoreWriter:
     # Roots.
 
     def device_of_root(self, source: str, root: Path) -> int | None:
+        """The device that a root lay on when it was last there."""
         row = self._db.execute(
             "SELECT device FROM roots WHERE source = ? AND path = ?", (source, os.fsencode(root))
         ).fetchone()
-        return None if row is None else int(row[0])
+        return None if row is None else row[0] or None
 
     def put_root(self, source: str, root: Path, device: int) -> None:
         self._db.execute("INSERT OR REPLACE INTO roots VALUES (?, ?, ?, NULL)", (source, os.fsencode(root), device))
