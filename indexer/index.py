@@ -44,7 +44,9 @@ def _schema() -> tantivy.Schema:
 
 def _open(folder: Path) -> Index:
     try:
-        index = Index(_schema(), str(folder)) if Index.exists(str(folder)) else Index(_schema(), str(folder), reuse=False)
+        index = (
+            Index(_schema(), str(folder)) if Index.exists(str(folder)) else Index(_schema(), str(folder), reuse=False)
+        )
     except ValueError as error:
         raise Unavailable(f"the index {folder} cannot be opened: {error}; run: turndex index") from error
     index.register_tokenizer(_TOKENIZER, TextAnalyzerBuilder(Tokenizer.whitespace()).build())

@@ -528,7 +528,8 @@ class Indexer:
             for note in (
                 pipeline.stands_still,
                 self._failure,
-                self._watcher.failure and f"folders are looked through every second, watching failed: {self._watcher.failure}",
+                self._watcher.failure
+                and f"folders are looked through every second, watching failed: {self._watcher.failure}",
             )
             if note
         ]

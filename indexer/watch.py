@@ -84,7 +84,9 @@ class _Watch:
         self.failure = None
         if paths:
             self._stop = _Ending()
-            self._thread = threading.Thread(target=self._run, args=(paths, self._stop), name="turndex-watch", daemon=True)
+            self._thread = threading.Thread(
+                target=self._run, args=(paths, self._stop), name="turndex-watch", daemon=True
+            )
             self._thread.start()
             self._stop.has_begun.wait(BEGIN_SECONDS)
 

@@ -229,4 +229,3 @@ class Problem:
     detail: str
     code: str
     candidates: list[str]
-

@@ -81,9 +81,7 @@ def parse_numbered(argument: str) -> NumberedReference:
                 f"{quoted(argument)} is a card, not a session; a session is written #43, its turns #43:5-7"
             )
         if _HEADING.fullmatch(argument):
-            raise NotASession(
-                f"{quoted(argument)} is a heading in an article, not a session; a session is written #43"
-            )
+            raise NotASession(f"{quoted(argument)} is a heading in an article, not a session; a session is written #43")
         raise _invalid(argument)
     number = int(match["number"])
     turns = None if match["turns"] is None else parse_turns(match["turns"])

@@ -30,6 +30,7 @@ from schemas.requests import ReadRequest, SearchRequest, SessionsRequest
 from schemas.settings import Settings, resolved
 from search_api import read, search, sessions
 from search_api.caller import Caller
+from search_api.walk import Tools
 
 WORKTREES = "/.cydonia/worktrees/"
 """A directory below `<project>/.cydonia/worktrees/` belongs to `<project>`."""
@@ -45,7 +46,7 @@ class _Handles:
         self._index: IndexReader | None = None
         self._vocabulary: VocabularyReader | None = None
 
-    def tools(self) -> search.Tools:
+    def tools(self) -> Tools:
         """The index as it is now; to be asked for inside the snapshot of the store that it is used with."""
         name, built_by = self.store.meta("index_folder"), self.store.meta("index_version")
         if name is None:
@@ -58,7 +59,7 @@ class _Handles:
             self._index, self._vocabulary = IndexReader(folder), VocabularyReader(folder / WORDS_FOLDER)
             self._folder = folder
         self._index.reload()
-        return search.Tools(self.store, self._index, self._vocabulary)
+        return Tools(self.store, self._index, self._vocabulary)
 
     def _close_index(self) -> None:
         if self._vocabulary is not None:

@@ -1,8 +1,8 @@
 """How an answer calls a session: by a word that can be passed back and names that session alone."""
 
+from indexer.store.reader import Condition, Project, Session, StoreReader
 from schemas.references import LINK_SCHEME, can_name_project, is_id_word, parse_bare_number
 from schemas.sources import CYDONIA
-from indexer.store.reader import Condition, Project, Session, StoreReader
 
 
 class Names:

@@ -102,4 +102,3 @@ def _any_phrase(phrases: Sequence[tuple[str, ...]]) -> ChunkQuery:
     if all(len(phrase) == 1 for phrase in phrases):
         return AnyWord(tuple(phrase[0] for phrase in phrases))
     return any_of([Phrase(phrase) for phrase in phrases])
-

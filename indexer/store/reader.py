@@ -183,8 +183,7 @@ class StoreReader:
     def session_keys(self, condition: Condition, limit: int) -> list[int] | None:
         """The keys of the sessions that fit; None where they are more than `limit`."""
         rows = self._db.execute(
-            "SELECT s.id FROM visible_sessions s JOIN projects p ON p.id = s.project"
-            f" WHERE {condition.sql} LIMIT ?",
+            f"SELECT s.id FROM visible_sessions s JOIN projects p ON p.id = s.project WHERE {condition.sql} LIMIT ?",
             (*condition.values, limit + 1),
         ).fetchall()
         return None if len(rows) > limit else [row[0] for row in rows]

@@ -162,7 +162,9 @@ def open_for_reading(data_dir: Path) -> sqlite3.Connection:
     if not path.exists():
         raise Unavailable(f"nothing is indexed yet: there is no store in {data_dir}; run: turndex index")
     try:
-        connection = sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True, isolation_level=None, check_same_thread=False)
+        connection = sqlite3.connect(
+            f"{path.as_uri()}?mode=ro", uri=True, isolation_level=None, check_same_thread=False
+        )
         connection.execute("PRAGMA busy_timeout = 5000")
         connection.execute("PRAGMA cache_size = -8192")
         version = _version(connection)

@@ -343,9 +343,7 @@ class StoreWriter:
     def _rows(self, chunk: int) -> list[Row]:
         return chunks.unpack(self._db.execute("SELECT body FROM bodies WHERE chunk = ?", (chunk,)).fetchone()[0])
 
-    def _write_chunk(
-        self, chunk: int | None, place: tuple[int, int, Layer], packed: chunks.Packed, lane: int
-    ) -> None:
+    def _write_chunk(self, chunk: int | None, place: tuple[int, int, Layer], packed: chunks.Packed, lane: int) -> None:
         fields = (*place, packed.first, packed.last, lane, self._next_sequence(), len(packed.json), packed.hash)
         if chunk is None:
             chunk = _inserted(self._db.execute("INSERT INTO chunks VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?)", fields))
@@ -399,8 +397,7 @@ class StoreWriter:
         return [
             KnownFile(path, session, None if checkpoint is None else orjson.loads(checkpoint), tuple(signature), gone)
             for path, session, checkpoint, gone, *signature in self._db.execute(
-                "SELECT path, session, checkpoint, is_gone, size, mtime_ns, inode, device FROM files"
-                f" WHERE {where}",
+                f"SELECT path, session, checkpoint, is_gone, size, mtime_ns, inode, device FROM files WHERE {where}",
                 values,
             )
         ]

@@ -1,0 +1,208 @@
+"""The walk of a search: along the order of answers, from where the last page ended until there is enough.
+
+The index names candidates, window by window, and each is verified on its text. Where the index has
+nothing to tell turns apart by, the windows are read from the store instead.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+from indexer.index import IndexReader, Scope
+from indexer.query import Anything, ChunkQuery, Nothing
+from indexer.store.reader import ChunkBody, Condition, Order, Session, StoreReader, TurnKey
+from indexer.vocabulary import VocabularyReader
+from schemas.errors import Timeout
+from schemas.references import Turns
+from schemas.times import iso_utc
+from search_api.filters import END_OF_TIME_MS, TimeBounds
+from search_api.plan import MANY_WORDS, TextPlan, plan_text
+from search_api.verify import Gaze, Match, first_match
+
+MAX_INDEXED_SESSIONS = 1000
+"""A filter that lets so many sessions through at most is part of the index query; a wider one is not."""
+
+STORE_WINDOW_TURNS = 128
+"""Turns read from the store at a time where the index cannot tell them apart; doubled up to 16 times this."""
+
+INDEX_WINDOWS_TURNS = (512, 4096, 32_768, 262_144)
+"""How far each search of the index reaches; the one after these reaches the end."""
+
+WIDE_WINDOWS_TURNS = (16_384, 131_072)
+"""The same for a query that many words fit: to look them all up is what each search of it costs."""
+
+FEW_CHUNKS = 512
+"""A query with so few chunks at most is searched for in one window."""
+
+FIRST_LOOK_TURNS = 512
+"""How far a query that many words fit is looked for before they are all looked up: mostly hits come at once."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tools:
+    """What a search reads: used by one thread at a time."""
+
+    store: StoreReader
+    index: IndexReader
+    vocabulary: VocabularyReader
+
+
+@dataclass(frozen=True, slots=True)
+class _Turns:
+    """Some turns that follow each other in the order, and of each the chunks to verify; None: all of them."""
+
+    keys: Sequence[TurnKey]
+    chunks: dict[TurnKey, list[int]] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Walk:
+    """Walks the turns in scope in the order of answers, and verifies those that may match."""
+
+    tools: Tools
+    gaze: Gaze
+    condition: Condition
+    """What the sessions must fulfil."""
+    project: int | None
+    """The project that all of them are in, where there is one."""
+    session: Session | None
+    """The one session, where one is named, and of it just these turns."""
+    turns: Turns | None
+    bounds: TimeBounds
+    order: Order
+    is_late: Callable[[], bool]
+    _admitted: dict[int, Session | None] = field(default_factory=dict)
+
+    def matches(self, query: str, after: TurnKey) -> Iterator[tuple[Session, TurnKey, Match]]:
+        """Every turn past a place that matches, in order.
+
+        Raises:
+            Timeout: it is late; says how far it came.
+        """
+        if not self.gaze.layers:
+            return
+        plan = plan_text(query, self.tools.vocabulary)
+        self._check_time(after)
+        for window in self._windows(query, plan, after):
+            for start in range(0, len(window.keys), STORE_WINDOW_TURNS):
+                keys = window.keys[start : start + STORE_WINDOW_TURNS]
+                self._check_time(keys[0])
+                yield from self._verified([key for key in keys if self._is_wanted(key)], window.chunks, plan.needle)
+
+    def _check_time(self, key: TurnKey) -> None:
+        if self.is_late():
+            how_far = f" when turns up to {iso_utc(key[0])} had been searched" if 0 <= key[0] < END_OF_TIME_MS else ""
+            raise Timeout(f"the time limit passed{how_far}; narrow the query, or name a session or a time")
+
+    def _verified(
+        self, keys: Sequence[TurnKey], chunks: dict[TurnKey, list[int]] | None, needle: str
+    ) -> Iterator[tuple[Session, TurnKey, Match]]:
+        store = self.tools.store
+        if chunks is None:
+            found = store.bodies_of_turns([key[1:] for key in keys], self.gaze.layers)
+        else:
+            found = store.bodies([chunk for key in keys for chunk in chunks[key]])
+        bodies: dict[tuple[int, int], list[ChunkBody]] = {}
+        for body in found:
+            bodies.setdefault((body.session, body.turn), []).append(body)
+        for key in keys:
+            match = first_match(bodies.get(key[1:], ()), needle, self.gaze)
+            session = self._session_of(key[1])
+            if match is not None and session is not None:
+                yield session, key, match
+
+    def _is_wanted(self, key: TurnKey) -> bool:
+        at_ms, session, turn = key
+        if not self.bounds.from_ms <= at_ms <= self.bounds.to_ms:
+            return False
+        if self.turns is not None and not self.turns.first <= turn <= self.turns.last:
+            return False
+        return self._session_of(session) is not None
+
+    def _session_of(self, session: int) -> Session | None:
+        if session not in self._admitted:
+            self._admitted[session] = self.tools.store.session(session, self.condition)
+        return self._admitted[session]
+
+    def _windows(self, query: str, plan: TextPlan, after: TurnKey) -> Iterator[_Turns]:
+        """The turns to look at, in order; those between two windows cannot match."""
+        if isinstance(plan.query, Nothing):
+            return
+        session, store = self.session, self.tools.store
+        if session is not None and session.turns <= STORE_WINDOW_TURNS:
+            yield _Turns(self._turns_of(session, after), None)
+            return
+        within = self._indexed_scope()
+        after = self._start(after)
+        sizes: Sequence[int]
+        if not plan.is_complete:
+            end = store.turn_at_distance(after, self.order, FIRST_LOOK_TURNS)
+            yield from self._between(plan.query, after, end, within)
+            if end is None or self._is_past_bounds(end):
+                return
+            after, plan = end, plan_text(query, self.tools.vocabulary, MANY_WORDS)
+            sizes = WIDE_WINDOWS_TURNS
+        else:
+            sizes = () if self.tools.index.most_chunks(plan.query) <= FEW_CHUNKS else INDEX_WINDOWS_TURNS
+        for size in (*sizes, None):
+            end = None if size is None else store.turn_at_distance(after, self.order, size)
+            yield from self._between(plan.query, after, end, within)
+            if end is None or self._is_past_bounds(end):
+                return
+            after = end
+            self._check_time(after)
+
+    def _indexed_scope(self) -> Scope:
+        """What of the scope the index can tell: the rest is told by the store, turn by turn."""
+        scope = Scope(self.gaze.layers, self.bounds.from_ms, self.bounds.to_ms)
+        if self.session is not None:
+            return replace(scope, sessions=[self.session.id])
+        sessions = self.tools.store.session_keys(self.condition, MAX_INDEXED_SESSIONS)
+        if sessions is not None:
+            return replace(scope, sessions=sessions)
+        return scope if self.project is None else replace(scope, projects=[self.project])
+
+    def _between(self, query: ChunkQuery, after: TurnKey, end: TurnKey | None, within: Scope) -> Iterator[_Turns]:
+        """The turns behind one and up to another, from the index, or from the store where that is as good."""
+        if isinstance(query, Anything) and within.sessions is None and within.projects is None:
+            return self._from_store(after, end)
+        return self._from_index(query, after, end, within)
+
+    def _start(self, after: TurnKey) -> TurnKey:
+        """The place to start from: that of the cursor, or where the time bounds begin, whichever is later."""
+        if self.order == "newest":
+            return min(after, (self.bounds.to_ms + 1, -1, -1))
+        return max(after, (self.bounds.from_ms, -1, -1))
+
+    def _is_past_bounds(self, key: TurnKey) -> bool:
+        return key[0] < self.bounds.from_ms if self.order == "newest" else key[0] > self.bounds.to_ms
+
+    def _turns_of(self, session: Session, after: TurnKey) -> Sequence[TurnKey]:
+        turns = (self.turns.first, self.turns.last) if self.turns else None
+        return self.tools.store.turns_past(after, self.order, session.turns, session.id, turns)
+
+    def _from_store(self, after: TurnKey, end: TurnKey | None) -> Iterator[_Turns]:
+        size = STORE_WINDOW_TURNS
+        while after != end:
+            keys = self.tools.store.turns_past(after, self.order, size)
+            keys = [key for key in keys if self._is_between(after, key, end)]
+            if not keys or self._is_past_bounds(keys[0]):
+                return
+            yield _Turns(keys, None)
+            after = keys[-1]
+            size = min(size * 2, 16 * STORE_WINDOW_TURNS)
+
+    def _from_index(self, query: ChunkQuery, after: TurnKey, end: TurnKey | None, within: Scope) -> Iterator[_Turns]:
+        first, last = (end, after) if self.order == "newest" else (after, end)
+        window = replace(
+            within,
+            from_ms=within.from_ms if first is None else max(first[0], within.from_ms),
+            to_ms=within.to_ms if last is None else min(last[0], within.to_ms),
+        )
+        places = self.tools.store.places_of(self.tools.index.candidates(query, window))
+        keys = [key for key in places if self._is_between(after, key, end)]
+        yield _Turns(sorted(keys, reverse=self.order == "newest"), places)
+
+    def _is_between(self, after: TurnKey, key: TurnKey, end: TurnKey | None) -> bool:
+        if self.order == "newest":
+            return key < after and (end is None or key >= end)
+        return key > after and (end is None or key <= end)
