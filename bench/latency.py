@@ -21,6 +21,7 @@ def queries(hash_prefix: str) -> dict[str, list[str]]:
         "frequent word": ["the", "parser", "error"],
         "rare word": [RARE_WORD, "commit is"],
         "phrase": ["of the", "the parser", "to the and"],
+        "phrase without match": ["of  the", "the  parser", "the\tof"],
         "fragment": ["arse", "rror", "oke"],
         "fragment without match": ["qxzj", "zzyzx", "wqwq"],
         "path": ["src/the/", "src/parser/error.rs", "/home/a/src"],

@@ -7,6 +7,7 @@ import asyncio
 import errno
 import ipaddress
 import os
+import re
 import secrets
 import signal
 import socket
@@ -38,6 +39,7 @@ LINGER_SECONDS = 2
 _BOTH_LOOPBACKS = ("127.0.0.1", "::1")
 _NO_IPV6 = frozenset({errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT, errno.EPROTONOSUPPORT})
 _FREE_PORT_TRIES = 20
+_NOT_ASCII = re.compile(rb"[\x80-\xff]")
 
 
 def serve(settings: Settings) -> None:

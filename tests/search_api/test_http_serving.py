@@ -133,6 +133,12 @@ def test_a_body_that_is_too_large_leaves_the_connection_usable(server: httpx.Cli
         assert server.get("/healthz").status_code == 200
 
 
+def test_a_url_is_taken_as_it_was_typed(server: httpx.Client) -> None:
+    request = "GET /session_search?q=错误&format=text HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
+    status, _, body = answer_to(server, request.encode())
+    assert (status, body.splitlines()[0].decode()) == (200, "nothing matches 错误")
+
+
 def test_a_query_of_4096_wide_characters_fits_into_a_url(server: httpx.Client) -> None:
     assert server.get("/session_search", params={"q": "🎉" * 4096}).status_code == 200
 
