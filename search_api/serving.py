@@ -210,7 +210,7 @@ class _Server(uvicorn.Server):
 
 
 class _Protocol(H11Protocol):
-    """uvicorn's protocol, with our shape for what is refused before there is a request to route.
+    """uvicorn's protocol: takes URLs as they are typed, and refuses in our shape what cannot be routed.
 
     What the caller is still sending then is taken and dropped for a while: closing at once would reset
     the connection, and the refusal would never arrive.
@@ -219,8 +219,13 @@ class _Protocol(H11Protocol):
     _is_refused = False
 
     def data_received(self, data: bytes) -> None:
-        if not self._is_refused:
-            super().data_received(data)
+        if self._is_refused:
+            return
+        if self.conn.their_state is h11.IDLE:
+            # curl sends `?q=错误` as the bytes that were typed; h11 takes only what was percent-encoded.
+            line, end, rest = data.partition(b"\r\n")
+            data = _NOT_ASCII.sub(lambda byte: b"%%%02X" % byte[0][0], line) + end + rest
+        super().data_received(data)
 
     def send_400_response(self, msg: str) -> None:
         if self.conn.our_state not in (h11.IDLE, h11.SEND_RESPONSE):
