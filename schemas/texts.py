@@ -2,7 +2,10 @@
 
 import re
 
-WHITE_SPACE = "\t\n\v\f\r \x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000"
+WHITE_SPACE = (
+    "\t\n\v\f\r \x85\xa0\u1680"
+    "\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000"
+)
 """The characters with the Unicode property White_Space. `str.strip()` takes U+001C to U+001F too."""
 
 _SURROGATES = re.compile("[\ud800-\udfff]")

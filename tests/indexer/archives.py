@@ -125,7 +125,7 @@ def kept(store: StoreReader, session: StoredSession) -> Kept:
     turns = []
     for at_ms, _, turn in store.turns_past((-1, -1, -1), "oldest", 2**31, session.id):
         rows: dict[Layer, list[chunks.Row]] = {layer: [] for layer in Layer}
-        for body in store.bodies_of_turn(session.id, turn, Layer):
+        for body in store.bodies_of_turn(session.id, turn, list(Layer)):
             rows[body.layer] += chunks.unpack(body.body)
         turns.append((turn, at_ms, chunks.merged(rows[Layer.CONVERSATION], rows[Layer.DETAIL])))
     turns.sort(key=lambda row: row[0])

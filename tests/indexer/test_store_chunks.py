@@ -56,6 +56,6 @@ def test_a_chunk_is_closed_by_the_item_with_which_it_reaches_its_size(sizes: lis
     assert [row for one in packed for row in unpack(compress(one.json))] == rows
     assert [one.first for one in packed[1:]] == [one.last + 1 for one in packed[:-1]]
     for one in packed[:-1]:
-        *earlier, last = unpack(compress(one.json))
+        *earlier, _ = unpack(compress(one.json))
         assert len(one.json) >= CLOSED_BYTES
         assert sum(len(row[2]) for row in earlier) < CLOSED_BYTES

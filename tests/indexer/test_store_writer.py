@@ -6,6 +6,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import orjson
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -194,10 +195,8 @@ def histories(draw: st.DrawFn) -> list[Part]:
         changes: list[Append | Patch] = []
         for _ in range(draw(st.integers(1, 3))):
             change = draw(_changes(turns))
-            model = Model([])
             changes.append(change)
             _follow(turns, change)
-            assert model is not None
         keep = draw(st.integers(1, len(turns))) if draw(st.integers(0, 9)) == 0 else None
         if keep is not None:
             del turns[keep:]
@@ -267,7 +266,7 @@ def _check_layout(store: StoreWriter) -> None:
         "SELECT id, turn, layer, first, last, sequence, size, hash FROM chunks ORDER BY turn, layer, first"
     ).fetchall():
         rows = chunks.unpack(store.connection.execute("SELECT body FROM bodies WHERE chunk = ?", (id_,)).fetchone()[0])
-        (packed,) = [one for one in (chunks.Packed(rows[0][0], rows[-1][0], chunks.orjson.dumps(rows)),)]
+        packed = chunks.Packed(rows[0][0], rows[-1][0], orjson.dumps(rows))
         assert (packed.first, packed.last, len(packed.json), packed.hash) == (first, last, size, hash_)
         assert past.get((turn, layer), -1) < first <= last
         past[turn, layer] = last

@@ -254,5 +254,5 @@ def test_a_data_directory_that_cannot_be_made_is_unavailable(tmp_path: Path, com
     (tmp_path / "file").write_bytes(b"")
     done = turndex(tmp_path, command, "--data-dir", str(tmp_path / "file" / "data"))
     assert (done.returncode, done.stdout) == (2, "")
-    assert "Error (unavailable): cannot be written" in done.stderr
+    assert "Error (unavailable): the data directory " in done.stderr
     assert "Traceback" not in done.stderr
