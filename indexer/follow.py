@@ -158,7 +158,7 @@ class IndexFollower:
         chunk, session, project, layer, at_ms, size, body = row
         texts = [text for row in chunks.unpack(body) for text in chunks.texts_of(row, layer)]
         terms = terms_of(fold("\n".join(texts)))
-        self._vocabulary.add(terms.words)
+        self._vocabulary.add(terms.distinct)
         self._writers[lane].put(ChunkDocument(chunk, session, project, Layer(layer), at_ms, terms))
         return int(size)
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import tantivy
 from tantivy import Document, FieldType, Index, Occur, Query, SchemaBuilder, TextAnalyzerBuilder, Tokenizer
 
-from indexer.query import All, Any, Anything, AnyWord, ChunkQuery, Nothing, Phrase, Symbol
+from indexer.query import All, Any, AnyTerm, Anything, ChunkQuery, Nothing, Phrase
 from indexer.words import RULES_VERSION, Terms
 from schemas.errors import Unavailable
 from schemas.items import Layer
@@ -26,6 +26,7 @@ LANES = ("bulk", "live")
 BULK, LIVE = range(2)
 
 _TOKENIZER = "spaces"
+_TERMS = "terms"
 _HEAP_BYTES = (96_000_000, 32_000_000)
 _FIRST_HITS = 1024
 """Tantivy sets memory aside for the number asked for: most searches find fewer than this in their window."""
@@ -37,8 +38,7 @@ def _schema() -> tantivy.Schema:
     for key in ("chunk", "at", "session", "project", "layer"):
         # Signed: a delete by term on an unsigned field deletes nothing, and says nothing.
         builder.add_integer_field(key, indexed=True, fast=key in ("chunk", "at"))
-    builder.add_text_field("words", tokenizer_name=_TOKENIZER, index_option="position")
-    builder.add_text_field("symbols", tokenizer_name=_TOKENIZER, index_option="basic")
+    builder.add_text_field(_TERMS, tokenizer_name=_TOKENIZER, index_option="position")
     return builder.build()
 
 
@@ -84,8 +84,7 @@ class IndexWriter:
         row.add_integer("session", document.session)
         row.add_integer("project", document.project)
         row.add_integer("layer", document.layer)
-        row.add_text("words", document.terms.text)
-        row.add_text("symbols", " ".join(document.terms.symbols))
+        row.add_text(_TERMS, document.terms.text)
         self._writer.add_document(row)
 
     def remove(self, chunk: int) -> None:
@@ -121,20 +120,22 @@ class IndexReader:
     def __init__(self, folder: Path) -> None:
         self._indexes = [_open(folder / lane) for lane in LANES if (folder / lane).is_dir()]
         self._schema = _schema()
+        self._searchers = [index.searcher() for index in self._indexes]
 
     def reload(self) -> None:
-        """See what was committed since."""
+        """See what was committed since; until the next time all calls see the same."""
         try:
             for index in self._indexes:
                 index.reload()
+            self._searchers = [index.searcher() for index in self._indexes]
         except ValueError as error:
             raise Unavailable(f"the index cannot be read: {error}; run: turndex index") from error
 
     def documents(self) -> int:
-        return sum(index.searcher().num_docs for index in self._indexes)
+        return sum(searcher.num_docs for searcher in self._searchers)
 
     def segments(self) -> int:
-        return sum(index.searcher().num_segments for index in self._indexes)
+        return sum(searcher.num_segments for searcher in self._searchers)
 
     def most_chunks(self, query: ChunkQuery) -> int:
         """An upper bound of how many chunks a query can have, from word counts alone."""
@@ -143,26 +144,24 @@ class IndexReader:
                 return 0
             case Anything():
                 return _UNBOUNDED
-            case AnyWord(words):
-                return min(_UNBOUNDED, sum(self._frequency("words", word) for word in words))
-            case Phrase(words):
-                return min(self._frequency("words", word) for word in words)
-            case Symbol(symbol):
-                return self._frequency("symbols", symbol)
+            case AnyTerm(terms):
+                return min(_UNBOUNDED, sum(map(self.frequency, terms)))
+            case Phrase(terms):
+                return min(map(self.frequency, terms))
             case All(parts):
                 return min(self.most_chunks(part) for part in parts)
             case Any(parts):
                 return min(_UNBOUNDED, sum(self.most_chunks(part) for part in parts))
 
-    def _frequency(self, field: str, term: str) -> int:
-        return sum(index.searcher().doc_freq(field, term) for index in self._indexes)
+    def frequency(self, term: str) -> int:
+        """In how many chunks a term is, in both folders; those that were deleted since count too."""
+        return sum(searcher.doc_freq(_TERMS, term) for searcher in self._searchers)
 
     def candidates(self, query: ChunkQuery, scope: Scope) -> set[int]:
         """The chunks in scope that have what the query needs."""
         built = self._within(self._built(query), scope)
         found: set[int] = set()
-        for index in self._indexes:
-            searcher = index.searcher()
+        for searcher in self._searchers:
             limit = _FIRST_HITS
             hits = searcher.search(built, limit, count=False, order_by_field="chunk").hits
             while len(hits) == limit:
@@ -184,23 +183,16 @@ class IndexReader:
                 return Query.empty_query()
             case Anything():
                 return Query.all_query()
-            case AnyWord(words):
-                return self._any("words", words)
-            case Phrase(words):
-                return self._phrase(words)
-            case Symbol(symbol):
-                return Query.term_query(self._schema, "symbols", symbol, index_option="basic")
+            case AnyTerm(terms):
+                return self._any(terms)
+            case Phrase(terms):
+                return Query.phrase_query(self._schema, _TERMS, list(terms)) if len(terms) > 1 else self._any(terms)
             case All(parts):
                 return Query.boolean_query([(Occur.Must, self._built(part)) for part in parts])
             case Any(parts):
                 return Query.boolean_query([(Occur.Should, self._built(part)) for part in parts])
 
-    def _any(self, field: str, words: Sequence[str]) -> Query:
-        if len(words) == 1:
-            return Query.term_query(self._schema, field, words[0], index_option="basic")
-        return Query.term_set_query(self._schema, field, list(words))
-
-    def _phrase(self, words: Sequence[str]) -> Query:
-        if len(words) == 1:
-            return self._any("words", words)
-        return Query.phrase_query(self._schema, "words", list(words))
+    def _any(self, terms: Sequence[str]) -> Query:
+        if len(terms) == 1:
+            return Query.term_query(self._schema, _TERMS, terms[0], index_option="basic")
+        return Query.term_set_query(self._schema, _TERMS, list(terms))

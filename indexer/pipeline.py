@@ -210,8 +210,7 @@ class Pipeline:
         """
         if not self._has_room():
             return False
-        self._finish_bulk_commit()
-        return self._step_live() or self._step_backlog() or self._step_bulk()
+        return self._finish_bulk_commit() or self._step_live() or self._step_backlog() or self._step_bulk()
 
     def _step_live(self) -> bool:
         if time.monotonic() < self._last_live_commit + COMMIT_SECONDS:
@@ -299,10 +298,12 @@ class Pipeline:
         self._bulk_commit = self._committer.submit(self._follower.begin_commit(BULK))
         self._bulk_commit.add_done_callback(lambda _: self.schedule.wake())
 
-    def _finish_bulk_commit(self) -> None:
-        if self._bulk_commit is not None and self._bulk_commit.done():
-            commit, self._bulk_commit = self._bulk_commit, None
-            self._follower.finish_commit(BULK, commit.exception())
+    def _finish_bulk_commit(self) -> bool:
+        if self._bulk_commit is None or not self._bulk_commit.done():
+            return False
+        commit, self._bulk_commit = self._bulk_commit, None
+        self._follower.finish_commit(BULK, commit.exception())
+        return True
 
     # Numbers.
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-SHOWN_WORDS = 4
+SHOWN_TERMS = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,35 +27,25 @@ class Nothing:
 
 
 @dataclass(frozen=True, slots=True)
-class AnyWord:
-    """One of these words is there."""
+class AnyTerm:
+    """One of these terms is there."""
 
-    words: tuple[str, ...]
+    terms: tuple[str, ...]
 
     def __str__(self) -> str:
-        shown = "|".join(self.words[:SHOWN_WORDS])
-        rest = len(self.words) - SHOWN_WORDS
-        return f"word({shown})" if rest <= 0 else f"word({shown}|… {rest} more)"
+        shown = "|".join(self.terms[:SHOWN_TERMS])
+        rest = len(self.terms) - SHOWN_TERMS
+        return f"term({shown})" if rest <= 0 else f"term({shown}|… {rest} more)"
 
 
 @dataclass(frozen=True, slots=True)
 class Phrase:
-    """These words stand side by side."""
+    """These terms stand side by side."""
 
-    words: tuple[str, ...]
-
-    def __str__(self) -> str:
-        return f'phrase("{" ".join(self.words)}")'
-
-
-@dataclass(frozen=True, slots=True)
-class Symbol:
-    """This symbol, or these two neighbours, is there."""
-
-    symbol: str
+    terms: tuple[str, ...]
 
     def __str__(self) -> str:
-        return f"symbol({self.symbol})"
+        return f'phrase("{" ".join(self.terms)}")'
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +68,7 @@ class Any:
         return " | ".join(str(part) for part in self.parts)
 
 
-ChunkQuery: TypeAlias = Anything | Nothing | AnyWord | Phrase | Symbol | All | Any
+ChunkQuery: TypeAlias = Anything | Nothing | AnyTerm | Phrase | All | Any
 
 
 def all_of(parts: Sequence[ChunkQuery]) -> ChunkQuery:

@@ -1,4 +1,4 @@
-"""How text becomes the terms of the index, and a query the terms that must be there.
+"""How text becomes the terms of the index, and a query the terms that must be there, side by side.
 
 The same rules cut text and query, so both sides agree by construction; Tantivy only splits at the
 spaces put here. All of it works on folded text.
@@ -6,21 +6,28 @@ spaces put here. All of it works on folded text.
 - A **word** is a run of letters and digits. Scripts that write no spaces give one word a character, so
   that a query of two characters is a phrase. A run of more than 64 characters is cut into windows of 64,
   one every 32, so that any 32 characters in a row lie within one of them whole.
-- A **symbol** is any other character that is not white space, and every pair of neighbours of them.
+- Any other character that is not white space is a term by itself.
+- White space within a line is a **gap**, one term, unless it is the single space that mostly stands
+  between two terms. Line breaks are nothing: a match lies within one line.
+
+So a query is a phrase of terms, of which only the first can be the end and only the last the beginning
+of a longer word in the text.
 """
 
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import lru_cache
 
 from schemas.folding import FOLDING_VERSION
 
 WINDOW_CHARS = 64
 STRIDE_CHARS = 32
 
-RULES_VERSION = f"words-1 {FOLDING_VERSION} letters-{unicodedata.unidata_version}"
+GAP = "\u2423"
+"""Stands for a gap. In a text it is itself, which makes such a text a candidate too often, never too seldom."""
+
+RULES_VERSION = f"words-2 {FOLDING_VERSION} letters-{unicodedata.unidata_version}"
 """What is a letter depends on the Unicode version that Python carries; an index by other rules is rebuilt."""
 
 _SPACELESS = (
@@ -29,14 +36,11 @@ _SPACELESS = (
     "\u2e80-\u2fdf\u3005-\u3007\u3021-\u3029\u3038-\u303b\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"  # Han
     "\u3041-\u30ff\u3100-\u312f\u31a0-\u31bf\u31f0-\u31ff\uff66-\uff9f"  # kana, Bopomofo
 )
-_WORD = re.compile(rf"[^\W_{_SPACELESS}]+|(?=\w)[{_SPACELESS}]")
 _SPACELESS_CHAR = re.compile(f"[{_SPACELESS}]")
-_SYMBOLS = re.compile(r"(?:[^\w\s]|_)+")
-
-# For ASCII the classes are byte tables, four times as fast as the expressions above.
-_ASCII = [chr(code) for code in range(128)]
-_WORD_BYTES = bytes(ord(char) if char.isalnum() else 32 for char in _ASCII) + bytes(128)
-_SYMBOL_BYTES = bytes(32 if char.isalnum() or char.isspace() else ord(char) for char in _ASCII) + bytes(128)
+_GAP = r"(?<=\S)(?:[^\S\n]{2,}|[^\S\n ])(?=\S)"
+_TERM = re.compile(rf"[^\W_{_SPACELESS}]+|[^\w\s]|_|(?=\w)[{_SPACELESS}]|{_GAP}")
+_ASCII_TERM = re.compile(rf"[a-z0-9]+|[^\sa-z0-9]|{_GAP}")
+"""The same for folded ASCII, twice as fast."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,27 +48,22 @@ class Terms:
     """What the index holds of a chunk."""
 
     text: str
-    """Its words in their order, separated by spaces."""
-    words: frozenset[str]
-    symbols: frozenset[str]
+    """Its terms in their order, separated by spaces."""
+    distinct: frozenset[str]
 
 
 def terms_of(folded: str) -> Terms:
     """The terms of a folded text."""
-    if folded.isascii():
-        raw = folded.encode()
-        text = raw.translate(_WORD_BYTES).decode()
-        listed = text.split()
-        runs = set(raw.translate(_SYMBOL_BYTES).decode().split())
-    else:
-        listed = _WORD.findall(folded)
-        text = " ".join(listed)
-        runs = set(_SYMBOLS.findall(folded))
-    words = frozenset(listed)
-    if any(len(word) > WINDOW_CHARS for word in words):
-        listed = [part for word in listed for part in windows(word)]
-        text, words = " ".join(listed), frozenset(listed)
-    return Terms(text, words, symbols_of_runs(runs))
+    listed: list[str] = (_ASCII_TERM if folded.isascii() else _TERM).findall(folded)
+    distinct = frozenset(listed)
+    if any(len(term) > WINDOW_CHARS or term.isspace() for term in distinct):
+        listed = [part for term in listed for part in _parts(term)]
+        distinct = frozenset(listed)
+    return Terms(" ".join(listed), distinct)
+
+
+def _parts(term: str) -> list[str]:
+    return [GAP] if term.isspace() else windows(term)
 
 
 def windows(word: str) -> list[str]:
@@ -79,40 +78,21 @@ def windows(word: str) -> list[str]:
     return [word[start : start + WINDOW_CHARS] for start in range(0, last + 1, STRIDE_CHARS)]
 
 
-def symbols_of_runs(runs: Iterable[str]) -> frozenset[str]:
-    """Every symbol, and every two neighbours, of runs of symbols."""
-    return frozenset(symbol for run in runs for symbol in _symbols_of_run(run))
-
-
-def symbol_runs(folded: str) -> list[str]:
-    """The runs of symbols in a folded text."""
-    return _SYMBOLS.findall(folded)
-
-
-@lru_cache(maxsize=20_000)
-def _symbols_of_run(run: str) -> frozenset[str]:
-    return frozenset(run) | {run[at : at + 2] for at in range(len(run) - 1)}
-
-
 @dataclass(frozen=True, slots=True)
-class QueryWord:
-    """A word of a query, and on which sides the text may go on with the same word."""
+class QueryTerm:
+    """A term of a query, and on which sides the text may go on with the same word."""
 
-    word: str
-    is_open_left: bool
-    is_open_right: bool
+    term: str
+    is_open_left: bool = False
+    is_open_right: bool = False
 
 
-def query_words(folded: str) -> Iterator[QueryWord]:
-    """The words of a folded query, in order.
-
-    Only the first can be the end, and only the last the beginning, of a longer word: the others have
-    something that is no part of a word beside them in the query itself.
-    """
-    for match in _WORD.finditer(folded):
-        is_single = _SPACELESS_CHAR.fullmatch(match[0]) is not None
-        yield QueryWord(
-            match[0],
-            is_open_left=match.start() == 0 and not is_single,
-            is_open_right=match.end() == len(folded) and not is_single,
-        )
+def query_terms(folded: str) -> Iterator[QueryTerm]:
+    """The terms of a folded query, in order."""
+    for match in _TERM.finditer(folded):
+        if match[0].isspace():
+            yield QueryTerm(GAP)
+        elif match[0][0].isalnum() and not _SPACELESS_CHAR.fullmatch(match[0]):
+            yield QueryTerm(match[0], is_open_left=match.start() == 0, is_open_right=match.end() == len(folded))
+        else:
+            yield QueryTerm(match[0])

@@ -1,12 +1,16 @@
-"""From the text of a query to what the index is asked: facts that every matching chunk has."""
+"""From the text of a query to what the index is asked: facts that every matching chunk has.
 
-from collections.abc import Sequence
+A query is a phrase of terms. Its first and last may be part of a longer word, so they stand for all words
+of the vocabulary that fit; each of those is spelled out in a phrase of its own where they are few.
+"""
+
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import product
 
-from indexer.query import Anything, AnyWord, ChunkQuery, Nothing, Phrase, Symbol, all_of, any_of
+from indexer.query import AnyTerm, Anything, ChunkQuery, Nothing, Phrase, all_of, any_of
 from indexer.vocabulary import Fits, VocabularyReader
-from indexer.words import STRIDE_CHARS, WINDOW_CHARS, QueryWord, query_words, symbol_runs, symbols_of_runs, windows
+from indexer.words import STRIDE_CHARS, WINDOW_CHARS, QueryTerm, query_terms, windows
 from schemas.folding import fold
 
 FEW_WORDS = 256
@@ -15,8 +19,12 @@ FEW_WORDS = 256
 MANY_WORDS = 20_000
 """A fragment that more words have tells chunks apart too little to be worth looking up."""
 
-MAX_PHRASES = 64
-"""Phrases with open ends are spelled out up to this many; beyond it their ends are asked for apart."""
+SPELLED_WORDS = 24
+"""Of the words that an end may stand for so many, the most frequent, get phrases of their own; the rest of
+them are in few chunks, where it is enough to ask for any of them."""
+
+Frequency = Callable[[str], int]
+"""In how many chunks a term is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,78 +35,104 @@ class TextPlan:
     """The query, folded: a turn matches if a line has it."""
     query: ChunkQuery
     is_complete: bool
-    """Whether all is asked that could be; else more words than `FEW_WORDS` fit an end of the query."""
+    """Whether all is asked that could be; else more words than was allowed fit an end of the query."""
 
     def __str__(self) -> str:
         return str(self.query)
 
 
-def plan_text(query: str, vocabulary: VocabularyReader, most_words: int = FEW_WORDS) -> TextPlan:
+def plan_text(query: str, vocabulary: VocabularyReader, frequency: Frequency, most_words: int = FEW_WORDS) -> TextPlan:
     """Plan an exact search for a trimmed query, looking up to `most_words` that fit each of its ends."""
     needle = fold(query)
-    ends = _Ends(vocabulary, most_words)
-    asked = all_of([_words(list(query_words(needle)), ends), _symbols(needle)])
-    return TextPlan(needle, asked, ends.is_complete)
+    terms = list(query_terms(needle))
+    ends = [_completed(term, vocabulary, most_words) for term in terms]
+    is_complete = all(words is not None for words in ends)
+    if any(words == [] for words in ends):
+        return TextPlan(needle, Nothing(), True)
+    return TextPlan(needle, _phrase(ends, frequency), is_complete)
 
 
-class _Ends:
-    """Completes the open ends of a query to words of the vocabulary."""
-
-    def __init__(self, vocabulary: VocabularyReader, most_words: int) -> None:
-        self._vocabulary = vocabulary
-        self._most_words = most_words
-        self.is_complete = True
-
-    def of(self, word: QueryWord) -> list[str] | None:
-        """The words that a word with open ends may stand for; None: too many."""
-        if word.is_open_left and word.is_open_right:
-            fragment, fits = word.word[:STRIDE_CHARS], Fits.ANYWHERE
-        elif word.is_open_left:
-            fragment, fits = word.word[-STRIDE_CHARS:], Fits.AT_END
-        else:
-            fragment, fits = word.word[:WINDOW_CHARS], Fits.AT_START
-        found = self._vocabulary.find(fragment, fits, self._most_words)
-        self.is_complete = self.is_complete and found is not None
-        return found
+def _completed(term: QueryTerm, vocabulary: VocabularyReader, most_words: int) -> list[tuple[str, ...]] | None:
+    """What a term of the query may stand for in the index, each a run of terms; None: too much to list."""
+    word = term.term
+    if not term.is_open_left and not term.is_open_right:
+        return [tuple(windows(word))]
+    if term.is_open_left and term.is_open_right:
+        found = vocabulary.find(word[:STRIDE_CHARS], Fits.ANYWHERE, most_words)
+    elif term.is_open_left:
+        found = vocabulary.find(word[-STRIDE_CHARS:], Fits.AT_END, most_words)
+    else:
+        found = vocabulary.find(word[:WINDOW_CHARS], Fits.AT_START, most_words)
+    return None if found is None else [(word,) for word in found]
 
 
-def _symbols(needle: str) -> ChunkQuery:
-    symbols = symbols_of_runs(symbol_runs(needle))
-    # A pair says all that its two symbols would.
-    covered = {symbol for pair in symbols if len(pair) == 2 for symbol in pair}
-    return all_of([Symbol(symbol) for symbol in sorted(symbols) if symbol not in covered])
+def _phrase(ends: Sequence[list[tuple[str, ...]] | None], frequency: Frequency) -> ChunkQuery:
+    """Terms side by side, each of which may stand for several. Only the first and last are ever open."""
+    left, right = ends[0], ends[-1] if len(ends) > 1 else [()]
+    middle = tuple(part for end in ends[1:-1] if end is not None for part in end[0])
+    if left is None and right is None:
+        return _spelled([middle])
+    if left is None or right is None:
+        # The open end that too many words could complete is left off; the phrase of the others still holds.
+        known = [(*start, *middle) for start in left] if left is not None else [(*middle, *end) for end in right or ()]
+        return _any_phrase(known, frequency)
+    if len(ends) == 1:
+        return _spelled(left)
+    if middle:
+        return all_of(
+            [
+                _any_phrase([(*start, *middle) for start in left], frequency),
+                _any_phrase([(*middle, *end) for end in right], frequency),
+            ]
+        )
+    return _neighbours(left, right, frequency)
 
 
-def _words(words: Sequence[QueryWord], ends: _Ends) -> ChunkQuery:
-    """The words in their order, the first and last completed to the words of the vocabulary that fit."""
-    if not words:
-        return Anything()
-    first, last = words[0], words[-1]
-    is_first_open = first.is_open_left or (len(words) == 1 and first.is_open_right)
-    is_last_open = len(words) > 1 and last.is_open_right
-    closed = words[int(is_first_open) : len(words) - int(is_last_open)]
-    middle = tuple(part for word in closed for part in windows(word.word))
-    beginnings = ends.of(first) if is_first_open else None
-    endings = ends.of(last) if is_last_open else None
-    if beginnings == [] or endings == []:
+def _neighbours(left: Sequence[tuple[str, ...]], right: Sequence[tuple[str, ...]], frequency: Frequency) -> ChunkQuery:
+    """One of `left` directly before one of `right`."""
+    often_left, seldom_left = _by_frequency(left, frequency, place=-1)
+    often_right, seldom_right = _by_frequency(right, frequency, place=0)
+    return any_of(
+        [
+            _spelled([(*start, *end) for start, end in product(often_left, often_right)]),
+            all_of([_any_of_words(seldom_left), _any_of_words(right)]),
+            all_of([_any_of_words(often_left), _any_of_words(seldom_right)]),
+        ]
+    )
+
+
+def _any_phrase(phrases: Sequence[tuple[str, ...]], frequency: Frequency) -> ChunkQuery:
+    """One of some phrases that differ at one end."""
+    is_left_open = len(phrases) > 1 and phrases[0][0] != phrases[1][0]
+    often, seldom = _by_frequency(phrases, frequency, place=0 if is_left_open else -1)
+    if not seldom:
+        return _spelled(often)
+    ends = AnyTerm(tuple(phrase[0 if is_left_open else -1] for phrase in seldom))
+    rest = seldom[0][1:] if is_left_open else seldom[0][:-1]
+    return any_of([_spelled(often), all_of([ends, _spelled([rest])])])
+
+
+def _by_frequency(
+    runs: Sequence[tuple[str, ...]], frequency: Frequency, *, place: int
+) -> tuple[Sequence[tuple[str, ...]], Sequence[tuple[str, ...]]]:
+    """The runs whose term at `place` is most frequent, and the rest."""
+    if len(runs) <= SPELLED_WORDS:
+        return runs, []
+    ranked = sorted(runs, key=lambda run: frequency(run[place]), reverse=True)
+    return ranked[:SPELLED_WORDS], ranked[SPELLED_WORDS:]
+
+
+def _any_of_words(runs: Sequence[tuple[str, ...]]) -> ChunkQuery:
+    """One of some runs, of which only single words are asked for; none at all can be found nowhere."""
+    if not runs:
         return Nothing()
-    left: list[tuple[str, ...]] = [(word,) for word in beginnings or ()] or [()]
-    right: list[tuple[str, ...]] = [(word,) for word in endings or ()] or [()]
-    # An end that too many words could complete is left off; the phrase of the others still holds.
-    parts: list[ChunkQuery] = []
-    if len(left) > MAX_PHRASES or (len(left) * len(right) > MAX_PHRASES and len(left) >= len(right)):
-        parts.append(AnyWord(tuple(beginnings or ())))
-        left = [()]
-    if len(left) * len(right) > MAX_PHRASES:
-        parts.append(AnyWord(tuple(endings or ())))
-        right = [()]
-    phrases = [phrase for start, end in product(left, right) if (phrase := start + middle + end)]
-    if phrases:
-        parts.append(_any_phrase(phrases))
-    return all_of(parts)
+    return _spelled(runs) if any(len(run) > 1 for run in runs) else AnyTerm(tuple(word for (word,) in runs))
 
 
-def _any_phrase(phrases: Sequence[tuple[str, ...]]) -> ChunkQuery:
+def _spelled(phrases: Sequence[tuple[str, ...]]) -> ChunkQuery:
+    """One of some phrases, as they are; an empty one is anywhere."""
+    if any(not phrase for phrase in phrases):
+        return Anything()
     if all(len(phrase) == 1 for phrase in phrases):
-        return AnyWord(tuple(phrase[0] for phrase in phrases))
+        return AnyTerm(tuple(word for (word,) in phrases))
     return any_of([Phrase(phrase) for phrase in phrases])

@@ -80,7 +80,7 @@ class Walk:
         """
         if not self.gaze.layers:
             return
-        plan = plan_text(query, self.tools.vocabulary)
+        plan = plan_text(query, self.tools.vocabulary, self.tools.index.frequency)
         self._check_time(after)
         for window in self._windows(query, plan, after):
             for start in range(0, len(window.keys), STORE_WINDOW_TURNS):
@@ -139,7 +139,8 @@ class Walk:
             yield from self._between(plan.query, after, end, within)
             if end is None or self._is_past_bounds(end):
                 return
-            after, plan = end, plan_text(query, self.tools.vocabulary, MANY_WORDS)
+            after = end
+            plan = plan_text(query, self.tools.vocabulary, self.tools.index.frequency, MANY_WORDS)
             sizes = WIDE_WINDOWS_TURNS
         else:
             sizes = () if self.tools.index.most_chunks(plan.query) <= FEW_CHUNKS else INDEX_WINDOWS_TURNS
