@@ -32,6 +32,8 @@ READ_ROWS = 256
 """Chunks read from the store at a time; some MB."""
 
 REBUILD_POSITION = "rebuild_position"
+WORDS_BYTES = "words_bytes"
+"""How large the vocabulary was at the last commit: a smaller one was damaged."""
 
 TurnKey: TypeAlias = tuple[int, int, int]
 """(turn time in ms, session, turn): the order of all answers."""
@@ -85,8 +87,11 @@ class IndexFollower:
         if name is None or self._store.meta("index_version") != INDEX_VERSION:
             return False
         folder = self._data_dir / str(name)
-        return (folder / WORDS_FOLDER / WORDS_FILE).is_file() and all(
-            (folder / lane / "meta.json").is_file() for lane in LANES
+        words = folder / WORDS_FOLDER / WORDS_FILE
+        return (
+            words.is_file()
+            and words.stat().st_size >= (self._store.meta(WORDS_BYTES) or 0)
+            and all((folder / lane / "meta.json").is_file() for lane in LANES)
         )
 
     def _start_anew(self) -> None:
@@ -99,6 +104,7 @@ class IndexFollower:
         with self._store.transaction():
             self._store.set_meta("index_folder", name)
             self._store.set_meta("index_version", INDEX_VERSION)
+            self._store.set_meta(WORDS_BYTES, 0)
             self._store.set_meta(POSITIONS[BULK], self._store.sequence)
             self._store.set_meta(POSITIONS[LIVE], self._store.sequence)
             self._store.set_meta(REBUILD_POSITION, orjson.dumps(_NEWEST) if self._store.sequence else None)
@@ -201,6 +207,7 @@ class IndexFollower:
                 # What `bulk` still says of a chunk that is gone is a candidate that verification drops.
                 self._store.forget_removed(self._removed)
             self._store.set_meta(POSITIONS[lane], self._positions[lane])
+            self._store.set_meta(WORDS_BYTES, self._vocabulary.size)
             if lane == BULK:
                 rebuild = None if self._rebuild is None else orjson.dumps(self._rebuild)
                 self._store.set_meta(REBUILD_POSITION, rebuild)

@@ -450,13 +450,15 @@ def _run_dry(pipeline: Pipeline, progress: Callable[[Indexing], None], until: fl
     What waits for a time beyond `until`, such as a line that is being written, is left waiting.
     """
     told = None
-    while not (pipeline.is_idle and pipeline.is_ready):
-        if until is not None and time.monotonic() >= until:
-            return False
+    while True:
         if pipeline.step():
             if pipeline.indexing is not None and pipeline.indexing is not told:
                 told = pipeline.indexing
                 progress(told)
+            if until is not None and time.monotonic() >= until:
+                return False
+        elif pipeline.is_idle and pipeline.is_ready:
+            return True
         elif pipeline.stands_still:
             raise Unavailable(pipeline.stands_still)
         else:
@@ -464,7 +466,6 @@ def _run_dry(pipeline: Pipeline, progress: Callable[[Indexing], None], until: fl
             if until is not None and due is not None and due >= until:
                 return True
             pipeline.schedule.wait(due)
-    return True
 
 
 def bring_up_to_date(settings: Settings, budget_s: float) -> str | None:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 import orjson
-from tantivy import Occur, Query, Searcher
+from tantivy import FieldType, Occur, Query, Searcher
 
 from indexer.index import _TERMS, IndexReader, Scope
 from indexer.store.reader import StoreReader, TurnKey
@@ -129,12 +129,20 @@ def _search(searcher: Searcher, query: Query, limit: int) -> dict[int, float]:
 
 def _within(reader: IndexReader, query: Query, scope: Scope, chunks: Collection[int] | None) -> Query:
     """The query in scope, its scores unchanged."""
-    scoped = Query.const_score_query(reader._within(Query.all_query(), scope), 0.0)
-    parts = [(Occur.Must, query), (Occur.Must, scoped)]
-    if chunks is not None:
-        among = Query.term_set_query(reader._schema, "chunk", list(chunks))
-        parts.append((Occur.Must, Query.const_score_query(among, 0.0)))
-    return Query.boolean_query(parts)
+    schema = reader._schema
+    within = [
+        Query.term_set_query(schema, name, [int(key) for key in keys])
+        for name, keys in (
+            ("layer", scope.layers),
+            ("project", scope.projects),
+            ("session", scope.sessions),
+            ("chunk", chunks),
+        )
+        if keys is not None
+    ]
+    within.append(Query.range_query(schema, "at", FieldType.Integer, scope.from_ms, scope.to_ms))
+    unscored = [(Occur.Must, Query.const_score_query(part, 0.0)) for part in within]
+    return Query.boolean_query([(Occur.Must, query), *unscored])
 
 
 def _scored(reader: IndexReader, searcher: Searcher, word: ScoredWord) -> Query:

@@ -56,6 +56,11 @@ class VocabularyWriter:
             self._remembered |= self._new
         self._new = set()
 
+    @property
+    def size(self) -> int:
+        """Bytes written so far; fewer than were once there mean that words were lost."""
+        return os.fstat(self._file.fileno()).st_size
+
     def close(self) -> None:
         self._file.close()
 

@@ -56,14 +56,14 @@ def terms_of(folded: str) -> Terms:
     """The terms of a folded text."""
     listed: list[str] = (_ASCII_TERM if folded.isascii() else _TERM).findall(folded)
     distinct = frozenset(listed)
-    if any(len(term) > WINDOW_CHARS or term.isspace() for term in distinct):
-        listed = [part for term in listed for part in _parts(term)]
-        distinct = frozenset(listed)
+    odd = {gap: [GAP] for gap in filter(str.isspace, distinct)}
+    if max(map(len, distinct), default=0) > WINDOW_CHARS:
+        odd |= {word: windows(word) for word in distinct if len(word) > WINDOW_CHARS and word not in odd}
+    if odd:
+        spelled = {term: " ".join(parts) for term, parts in odd.items()}
+        listed = [spelled.get(term, term) for term in listed]
+        distinct = distinct.difference(odd).union(*odd.values())
     return Terms(" ".join(listed), distinct)
-
-
-def _parts(term: str) -> list[str]:
-    return [GAP] if term.isspace() else windows(term)
 
 
 def windows(word: str) -> list[str]:

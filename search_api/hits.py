@@ -1,0 +1,46 @@
+"""How a turn that matches is answered, and what is said where none does."""
+
+from indexer.store.reader import Condition, Session, StoreReader, TurnKey
+from schemas.answers import Hit
+from schemas.folding import fold
+from schemas.texts import collapsed
+from schemas.times import iso_utc
+from search_api.naming import Names
+from search_api.verify import Match
+
+MAX_TITLE_MATCHES = 3
+
+
+def hit_of(names: Names, session: Session, key: TurnKey, match: Match) -> Hit:
+    name, link = names.of(session), names.link(session)
+    return Hit(
+        reference=f"{name}:{key[2]}",
+        link=None if link is None else f"{link}:{key[2]}",
+        project=session.project.path,
+        project_name=session.project.name,
+        session=session.number,
+        session_id=session.session_id,
+        turn=key[2],
+        title=session.title,
+        line=match.line,
+        spans=match.spans,
+        kind=match.kind,
+        source=session.source,
+        agent=session.agent,
+        at=iso_utc(key[0]),
+        archived=session.is_archived,
+        deleted=session.is_deleted,
+    )
+
+
+def nothing_notes(store: StoreReader, names: Names, condition: Condition, query: str) -> list[str]:
+    """What was searched, and sessions whose titles have what no line has."""
+    extent = store.extent(condition)
+    until = "" if extent.last_ms is None else f", up to {iso_utc(extent.last_ms)}"
+    notes = [f"searched {extent.sessions} sessions, {extent.turns} turns{until}"]
+    titled = store.sessions(
+        Condition("instr(s.title_folded, ?)", (fold(collapsed(query)),)) & condition,
+        f"ORDER BY s.last_at DESC, s.id DESC LIMIT {MAX_TITLE_MATCHES}",
+    )
+    notes += [f"a title has it: {names.of(session)} {session.title}" for session in titled]
+    return notes

@@ -1,0 +1,136 @@
+"""A search in words mode: from a call to its answer, page by page."""
+
+from collections.abc import Callable
+from itertools import islice
+from typing import Literal
+
+from indexer.store.reader import AFTER_ALL, BEFORE_ALL
+from schemas.answers import Hit, SearchAnswer
+from schemas.errors import InvalidArgument, InvalidQuery, NoSuchTurn, StaleCursor
+from schemas.requests import SearchRequest
+from schemas.texts import trimmed, without_surrogates
+from search_api.caller import Caller
+from search_api.cursor import fingerprint, read_cursor, write_cursor
+from search_api.filters import TimeBounds, session_condition, time_bounds
+from search_api.hits import hit_of, nothing_notes
+from search_api.naming import Names
+from search_api.ranked import MAX_RANKED_TURNS, RankedLists, RankedTurns, Search, indexed_scope
+from search_api.resolve import Resolver, scope_of
+from search_api.verify import Gaze
+from search_api.walk import MAX_INDEXED_SESSIONS, Tools
+from search_api.words_query import Parsed, parse
+
+MAX_QUERY_CHARS = 4096
+
+WordsOrder = Literal["best", "newest", "oldest"]
+
+
+def search_words(
+    tools: Tools,
+    request: SearchRequest,
+    caller: Caller,
+    *,
+    order: WordsOrder,
+    now_ms: int,
+    is_late: Callable[[], bool],
+    lists: RankedLists,
+) -> SearchAnswer:
+    """Answer a search by words; `took_ms` and `indexing` are left for the caller to fill.
+
+    Raises:
+        StaleCursor: the list that the next page is taken from is no longer there, and cannot be made again.
+        TurndexError: the words of the call are off, or `is_late` before there were enough hits.
+    """
+    query = _checked_query(request.query)
+    parsed = parse(query)
+    store, asked = tools.store, request
+    request = with_filters(request, parsed)
+    scope = scope_of(store, request.project, caller.project, with_closed=request.closed == "include")
+    names = Names(store, scope.project)
+    bounds = time_bounds(request, now_ms)
+    session, turns = None, None
+    if request.session is not None:
+        session, turns = Resolver(store, scope).session(request.session)
+        if turns is not None and turns.first > session.turns:
+            raise NoSuchTurn(f"{names.of(session)} has {session.turns} turns", session.turns)
+    condition = session_condition(request, scope, session.id if session else None)
+    about = scope.project and scope.project.path
+    bound_to = fingerprint(
+        {**asked.model_dump(exclude={"cursor", "limit"}), "query": query, "about": about, "order": order}
+    )
+    place: list[int] = []
+    if request.cursor is not None:
+        *place, from_ms, to_ms = read_cursor(request.cursor, bound_to, 5)
+        bounds = TimeBounds(from_ms, to_ms)
+    gaze = Gaze.of(request.kind, request.full)
+    notes = [] if parsed.trouble is None else [f"{parsed.trouble}, so plain words were searched for: {parsed.facts}"]
+    hits: list[Hit] = []
+    next_place: list[int] | None = None
+    if parsed.facts is None:
+        notes = ["the query has no words; mode=text finds signs"]
+    elif gaze.layers:
+        project = scope.project.id if scope.project and session is None else None
+        within = indexed_scope(store, gaze, bounds, condition, project, MAX_INDEXED_SESSIONS)
+        wanted = Search(tools, parsed.facts, gaze, condition, turns, bounds, within, is_late)
+        if order == "best":
+            ranked, start, answered = _ranked_list(wanted, lists, bound_to, place)
+            most = min(request.limit, MAX_RANKED_TURNS - answered)
+            found = list(islice(wanted.matches(ranked.keys[start:]), most + 1))
+            hits = [hit_of(names, session, key, match) for _, session, key, match in found[:most]]
+            if len(found) > most and answered + most < MAX_RANKED_TURNS:
+                next_place = [ranked.id, start + found[most][0], answered + most]
+                lists.keep(bound_to, ranked)
+            if ranked.is_cut:
+                notes.append(
+                    f"only the best {min(len(ranked.keys), MAX_RANKED_TURNS)} turns are ranked and more may match;"
+                    " narrow the query, or order by newest"
+                )
+        else:
+            after = (place[0], place[1], place[2]) if place else AFTER_ALL if order == "newest" else BEFORE_ALL
+            ordered = list(islice(wanted.in_order(order, after), request.limit + 1))
+            hits = [hit_of(names, *one) for one in ordered[: request.limit]]
+            next_place = list(ordered[request.limit - 1][1]) if len(ordered) > request.limit else None
+    if not hits and request.cursor is None:
+        notes += nothing_notes(store, names, condition, query)
+    cursor = None if next_place is None else write_cursor(bound_to, [*next_place, bounds.from_ms, bounds.to_ms])
+    return SearchAnswer(query, hits, cursor is not None, cursor, notes, [], None, 0.0, request.limit)
+
+
+def _ranked_list(wanted: Search, lists: RankedLists, bound_to: str, place: list[int]) -> tuple[RankedTurns, int, int]:
+    """The list to take a page from, where in it the page starts, and how many turns were answered before."""
+    if not place:
+        return wanted.ranked(), 0, 0
+    list_id, start, answered = place
+    ranked = lists.get(bound_to, list_id) or wanted.ranked()
+    if ranked.id != list_id:
+        raise StaleCursor("the ranking that this cursor continues is no longer kept; run the search again")
+    return ranked, start, answered
+
+
+def with_filters(request: SearchRequest, parsed: Parsed) -> SearchRequest:
+    """The call with the filters that were written in its query.
+
+    Raises:
+        InvalidArgument: a value that its filter does not take, or a filter that the call has already.
+    """
+    if not parsed.filters:
+        return request
+    for name in parsed.filters:
+        if getattr(request, name) != SearchRequest.model_fields[name].default:
+            raise InvalidArgument(name, f"{name} is given in the query and beside it; give it once")
+    try:
+        read = SearchRequest.from_strings({"query": ["-"], **parsed.filters})
+    except InvalidArgument as error:
+        raise InvalidArgument(
+            error.argument, f"{error.detail}; to find it as text, write it in quotes", error.candidates
+        ) from error
+    return request.model_copy(update={name: getattr(read, name) for name in parsed.filters})
+
+
+def _checked_query(query: str) -> str:
+    query = trimmed(without_surrogates(query))
+    if not query:
+        raise InvalidQuery("the query is blank")
+    if len(query) > MAX_QUERY_CHARS:
+        raise InvalidQuery(f"the query has {len(query)} characters; at most {MAX_QUERY_CHARS} are searched for")
+    return query
