@@ -221,7 +221,7 @@ class StatusAnswer:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """RFC 9457 problem details, with the candidates of SPEC section 5."""
+    """RFC 9457 problem details, with a stable code and what can be passed back instead."""
 
     type: str
     title: str

@@ -207,10 +207,7 @@ class Search:
             yield [key for key in listed if _is_between(order, after, key, None)]
             return
         store, scope = self.tools.store, self.scope
-        if order == "newest":
-            after = min(after, (scope.to_ms + 1, -1, -1))
-        else:
-            after = max(after, (scope.from_ms, -1, -1))
+        after = min(after, (scope.to_ms + 1, -1, -1)) if order == "newest" else max(after, (scope.from_ms, -1, -1))
         for size in (*WINDOWS_TURNS, None):
             end = None if size is None else store.turn_at_distance(after, order, size)
             first, last = (end, after) if order == "newest" else (after, end)

@@ -102,7 +102,7 @@ def _ranked_list(wanted: Search, lists: RankedLists, bound_to: str, place: list[
         return wanted.ranked(), 0, 0
     list_id, start, answered = place
     ranked = lists.get(bound_to, list_id) or wanted.ranked()
-    if ranked.id != list_id:
+    if ranked.id != list_id or not 0 < answered < MAX_RANKED_TURNS or not 0 <= start < len(ranked.keys):
         raise StaleCursor("the ranking that this cursor continues is no longer kept; run the search again")
     return ranked, start, answered
 
