@@ -9,11 +9,12 @@ is the text ` fn `, to be found in a folded line with one space for each run of 
 """
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+import unicodedata
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from schemas.folding import fold
+from schemas.folding import FOLDED, fold
 
 MAX_TEXTS = 16
 """Texts that one stretch of an expression is spelled out to; `[Ee]rror(s|ed)?` are three."""
@@ -44,10 +45,9 @@ _CODE = re.compile(r"\\(?:x\{([0-9A-Fa-f]+)\}|x([0-9A-Fa-f]{2})|([0-7]{1,3}))")
 _PROPERTY = re.compile(r"\\[pP](?:\{[^}]*\}|.)")
 _NAMED_CLASS = re.compile(r"\[:\^?[a-z]+:\]")
 
-_PAIRS = (("\u0390", "\u1fd3"), ("\u03b0", "\u1fe3"), ("\ufb05", "\ufb06"))
-TWINS = {char: twin for one, other in _PAIRS for char, twin in ((one, other), (other, one))}
-"""Characters that RE2 takes for each other when it ignores case, and that fold to different ones: the folding
-of Unicode 15.1 pairs them, that of 15.0 does not."""
+_PAIRED = {*FOLDED, *FOLDED.values()}
+_MAY_BE_PAIRED = {"Lu", "Ll", "Lt", "Cn"}
+"""Letters with case, and what is no character yet, by `unicodedata.category`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -304,19 +304,27 @@ class _Reader:
         return len(escape) == 2 and escape[0] == "\\" and escape[1] in _CLASS_ESCAPES
 
     def _one_of(self, chars: Iterable[str]) -> _Part:
-        texts = frozenset(folded for char in chars for folded in self._folded(char))
-        return _Part(texts) if len(texts) <= MAX_CLASS_CHARS else _ANY_CHARACTER
+        texts = _union([self._folded(char) for char in chars])
+        return _ANY_CHARACTER if texts is None or len(texts) > MAX_CLASS_CHARS else _Part(texts)
 
-    def _folded(self, char: str) -> Iterator[str]:
-        """What the characters fold to that this one matches; a line break matches none."""
-        if "\ud800" <= char <= "\udfff":
-            raise _UnreadableError
+    def _folded(self, char: str) -> frozenset[str] | None:
+        """What all characters fold to that this one matches; None: not known."""
+        if char == "\n":
+            return frozenset()
         if char in _WHITE_SPACE:
-            yield " "
-        elif char != "\n":
-            yield fold(char)
-            if self._groups[-1].ignores_case and char in TWINS:
-                yield fold(TWINS[char])
+            return _SPACE
+        if "\ud800" <= char <= "\udfff" or (self._groups[-1].ignores_case and _may_match_others(char)):
+            return None
+        return frozenset([fold(char)])
+
+
+def _may_match_others(char: str) -> bool:
+    """Whether RE2, ignoring case, may take it for a character that folds differently.
+
+    RE2 pairs letters by a later Unicode than the folding, and a later RE2 by an even later one. Pairs never
+    part again, but a letter that is alone may be given another: Unicode 15.1 did so to U+0390, 16 to U+019B.
+    """
+    return not char.isascii() and char not in _PAIRED and unicodedata.category(char) in _MAY_BE_PAIRED
 
 
 def _product(left: frozenset[str], right: frozenset[str] | None) -> frozenset[str] | None:

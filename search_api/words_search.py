@@ -77,10 +77,12 @@ def search_words(
             most = min(request.limit, MAX_RANKED_TURNS - answered)
             found = list(islice(wanted.matches(ranked.keys[start:]), most + 1))
             hits = [hit_of(names, session, key, match) for _, session, key, match in found[:most]]
-            if len(found) > most and answered + most < MAX_RANKED_TURNS:
+            is_last = len(found) <= most or answered + most == MAX_RANKED_TURNS
+            if not is_last:
                 next_place = [ranked.id, start + found[most][0], answered + most]
                 lists.keep(bound_to, ranked)
-            if ranked.is_cut:
+            is_more = ranked.is_cut or (is_last and len(found) > most)
+            if is_more and (is_last or not place):
                 notes.append(
                     f"only the best {min(len(ranked.keys), MAX_RANKED_TURNS)} turns are ranked and more may match;"
                     " narrow the query, or order by newest"

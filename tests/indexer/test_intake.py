@@ -4,7 +4,9 @@ import json
 import os
 import shutil
 import sqlite3
+from collections.abc import Iterator
 from contextlib import closing
+from itertools import islice
 from pathlib import Path
 
 import pytest
@@ -12,8 +14,7 @@ import pytest
 from indexer.index import LIVE
 from indexer.intake import Intake, Outcome
 from indexer.sources import sources_for
-from indexer.sources.base import Source, Transcript
-from indexer.store.reader import Session
+from indexer.sources.base import Checkpoint, Part, Source, Transcript
 from indexer.store.writer import StoreWriter
 from schemas.errors import TurndexError
 from schemas.requests import ReadRequest
@@ -386,30 +387,19 @@ def test_a_file_of_many_parts_whose_reading_was_killed_is_read_to_its_end_at_the
     class Killed(BaseException):
         pass
 
-    parts = 0
-    put_file = StoreWriter.put_file
-
-    def killing(self: StoreWriter, *arguments: object, **named: object) -> None:
-        nonlocal parts
-        parts += 1
-        put_file(self, *arguments, **named)  # type: ignore[arg-type]  # handed on as they came
-
-    monkeypatch.setattr(StoreWriter, "put_file", killing)
-    Path(settings.data_dir).mkdir()
-    source, transcript = _listed(settings, path)
+    settings.data_dir.mkdir()
+    source, _ = _listed(settings, path)
     read = type(source).read
 
-    def cut_short(*arguments: object, **named: object) -> object:
-        for number, part in enumerate(read(*arguments, **named)):  # type: ignore[arg-type]  # handed on as they came
-            if number == 2:
-                raise Killed
-            yield part
+    def cut_short(self: Source, transcript: Transcript, since: Checkpoint | None) -> Iterator[Part]:
+        yield from islice(read(self, transcript, since), 2)
+        raise Killed
 
     with monkeypatch.context() as killed:
         killed.setattr(type(source), "read", cut_short)
         with pytest.raises(Killed):
             take(settings, path)
-    assert parts == 2
+    assert [0 < session.turns < 20 for session in sessions_of(settings).values()] == [True]
     index(settings)
     assert contents(settings) == contents(transcripts.settings("whole"))
 
@@ -423,7 +413,3 @@ def test_a_session_that_is_handed_from_one_project_to_another_is_found_in_the_ot
     index(settings)
     assert found_in(settings, "wanderer", project="/work/pan") == [("t", 1)]
     assert found_in(settings, "wanderer", project="/work/kettle") == []
-
-
-def _numbers(sessions: dict[str, Session]) -> list[int | None]:
-    return [session.number for session in sessions.values()]

@@ -10,7 +10,6 @@ from schemas.errors import InvalidQuery, Timeout
 from schemas.folding import FOLDED, fold
 from search_api import regex
 from search_api.regex import MAX_PATTERN_CHARS, compile_regex
-from search_api.regex_literals import TWINS
 
 
 def all_the_time() -> None:
@@ -107,13 +106,14 @@ def test_classes_that_ignore_case_take_what_folds_to_ascii() -> None:
 
 
 def test_case_is_ignored_as_in_a_text_search_but_for_three_pairs() -> None:
-    chars = sorted({*FOLDED, *FOLDED.values(), *map(chr, range(128)), *TWINS, *"İıßŉǰΐᾳ"} - {"\n"})
+    pairs = ["\u0390\u1fd3", "\u03b0\u1fe3", "\ufb05\ufb06"]
+    chars = sorted({*FOLDED, *FOLDED.values(), *map(chr, range(128)), *"".join(pairs), *"İıŉǰᾳ"} - {"\n"})
     by_folded: dict[str, set[str]] = {}
     for char in chars:
         by_folded.setdefault(fold(char), set()).add(char)
     line = "".join(chars)
     for char in chars:
-        expected = by_folded[fold(char)] | ({TWINS[char]} if char in TWINS else set())
+        expected = by_folded[fold(char)].union(*(pair for pair in pairs if char in pair))
         assert set(every(f"\\x{{{ord(char):x}}}", line)) == expected, f"{ord(char):04x}"
 
 
@@ -127,6 +127,8 @@ def test_case_is_ignored_as_in_a_text_search_but_for_three_pairs() -> None:
         (r"\b|a", "matches the empty string"),
         (r"a?\B", "matches the empty string"),
         (r"^\s*$", "matches the empty string"),
+        (r"^\bx*", "matches the empty string"),
+        (r"\bx*$", "matches the empty string"),
         (r"a*\z", "matches the empty string"),
         (r"(?:\ba*)\B|b", None),
         ("a(?=b)", "no look-around ((?=…)"),
@@ -187,6 +189,12 @@ def test_one_long_line_is_searched_in_pieces_with_a_look_at_the_clock_before_eac
     with pytest.raises(Timeout):
         expression.search("ab" * 50_000, check_time)
     assert next(looks) == 3
+
+
+def test_a_match_beyond_a_piece_is_whole() -> None:
+    expression = replace(compile_regex("ab{1,3}"), piece_bytes=16)
+    for before in range(80):
+        assert expression.search(f"{'-' * before}abbb", all_the_time) == (before, before + 4)
 
 
 def test_a_long_line_that_would_take_too_long_is_not_searched(monkeypatch: pytest.MonkeyPatch) -> None:
