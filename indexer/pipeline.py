@@ -6,6 +6,7 @@ to the index folder `bulk`, whose commits run beside it; everything else goes to
 """
 
 import logging
+import os
 import shutil
 import sqlite3
 import threading
@@ -179,7 +180,7 @@ class Pipeline:
         """Plan to read what may have changed; whether it takes a look through the folders to know."""
         needs_look = False
         for path in paths:
-            is_file = path.is_file()
+            is_file = os.path.isfile(path)  # unlike `Path.is_file` it does not raise where a folder may not be entered
             unit = self._unit_at(path) if is_file else None
             if unit is not None and not _is_linked(unit):
                 self.schedule.add([unit])
@@ -602,7 +603,7 @@ class Indexer:
             for file in source.state_files():
                 flat.add(_nearest_folder(file.parent))
             for root in source.roots():
-                if root.path.is_dir():
+                if os.path.isdir(root.path):
                     (deep if root.is_recursive else flat).add(root.path)
                 else:
                     flat.add(_nearest_folder(root.path))
@@ -611,7 +612,7 @@ class Indexer:
 
 def _nearest_folder(path: Path) -> Path:
     """The folder itself, or the nearest one above it that exists: where it will show up once it is made."""
-    while not path.is_dir():
+    while not os.path.isdir(path):
         path = path.parent
     return path
 

@@ -4,13 +4,13 @@ The reader knows the syntax of RE2 and reads expressions that RE2 has compiled, 
 break matches nothing. It may know too little: of what it cannot read, nothing is known. It never says that
 a text must be there which a match can lack.
 
-A space in a text stands for any white space or an end of the line: to the index they are the same. So `^fn\\s+`
-is the text ` fn `, to be found in a folded line with one space for each run of white space and at each end.
+A text is as it stands in the line, folded, but for a space at its beginning or end: that stands for any white
+space or an end of the line, and says that no word goes on there. So `^fn\\s+\\w+\\(` needs ` fn ` and `(`.
 """
 
 import re
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -37,12 +37,15 @@ _LINE_END_ESCAPES = "Az"
 _WORD_END_ESCAPES = "bB"
 _CLASS_ESCAPES = "dDsSwWpP"
 _WHITE_SPACE = "\t\v\f\r "
+_BREAK = "\n"
+"""In the texts of a part: white space of any length, or an end of the line. None has a line break of its own."""
 _CONTROLS = {"a": "\a", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
 
 _REPEAT = re.compile(r"(?:([*+?])|\{(0|[1-9][0-9]*)(?:(,)(0|[1-9][0-9]*)?)?\})\??")
 _GROUP = re.compile(r"\((?:\?(?:P?<[^>]+>|([imsU]*)(-[imsU]+)?([:)])))?")
 _CODE = re.compile(r"\\(?:x\{([0-9A-Fa-f]+)\}|x([0-9A-Fa-f]{2})|([0-7]{1,3}))")
 _PROPERTY = re.compile(r"\\[pP](?:\{[^}]*\}|.)")
+_BETWEEN_BREAKS = re.compile(r"([\t\v\f\r \n]*)([^\n]*[^\t\v\f\r \n])(?=([\t\v\f\r \n]*))")
 _NAMED_CLASS = re.compile(r"\[:\^?[a-z]+:\]")
 
 _PAIRED = {*FOLDED, *FOLDED.values()}
@@ -60,7 +63,7 @@ class NothingKnown:
 
 @dataclass(frozen=True, slots=True)
 class Literal:
-    """This folded text is there, within one line; a space in it is any white space or an end of the line."""
+    """This text is there, within one line; a space at an end of it is any white space or an end of the line."""
 
     text: str
 
@@ -120,7 +123,7 @@ class _Part:
     """What is known of a part of an expression."""
 
     texts: frozenset[str] | None
-    """All that it can match, folded, where these are few."""
+    """All that it can match, folded, where these are few; a run of white space may be one `_BREAK`."""
     required: LiteralTree = NothingKnown()
     """What all that it matches contains, where `texts` does not say it."""
     longest_bytes: int | None = MAX_CHAR_BYTES
@@ -131,10 +134,10 @@ class _Part:
 
 
 _EMPTY_TEXT = frozenset([""])
-_SPACE = frozenset([" "])
+_BREAK_TEXT = frozenset([_BREAK])
 _WORD_END = _Part(_EMPTY_TEXT, longest_bytes=0)
-_LINE_END = _Part(_SPACE, longest_bytes=0)
-_WHITE_CHARACTER = _Part(_SPACE)
+_LINE_END = _Part(_BREAK_TEXT, longest_bytes=0)
+_WHITE_CHARACTER = _Part(_BREAK_TEXT)
 _ANY_CHARACTER = _Part(None)
 
 
@@ -285,7 +288,7 @@ class _Reader:
                 self._at, is_small = named.end(), False
             elif self._pattern.startswith("\\s", self._at):
                 self._at += 2
-                chars.append(" ")
+                chars += "\t\f\r "
             elif self._is_class_escape():
                 self._at, is_small = self._after_class_escape(), False
             else:
@@ -305,14 +308,17 @@ class _Reader:
 
     def _one_of(self, chars: Iterable[str]) -> _Part:
         texts = _union([self._folded(char) for char in chars])
-        return _ANY_CHARACTER if texts is None or len(texts) > MAX_CLASS_CHARS else _Part(texts)
+        if texts is None:
+            return _ANY_CHARACTER
+        white = {text for text in texts if text in _WHITE_SPACE}
+        if len(white) > 1:
+            texts = texts - white | _BREAK_TEXT
+        return _Part(texts) if len(texts) <= MAX_CLASS_CHARS else _ANY_CHARACTER
 
     def _folded(self, char: str) -> frozenset[str] | None:
         """What all characters fold to that this one matches; None: not known."""
         if char == "\n":
             return frozenset()
-        if char in _WHITE_SPACE:
-            return _SPACE
         if "\ud800" <= char <= "\udfff" or (self._groups[-1].ignores_case and _may_match_others(char)):
             return None
         return frozenset([fold(char)])
@@ -331,7 +337,7 @@ def _product(left: frozenset[str], right: frozenset[str] | None) -> frozenset[st
     """Each text of one followed by each of the other; None where these are too many, too long or not known."""
     if right is None or len(left) * len(right) > MAX_TEXTS:
         return None
-    texts = frozenset((one + other).replace("  ", " ") for one in left for other in right)
+    texts = frozenset((one + other).replace(2 * _BREAK, _BREAK) for one in left for other in right)
     return None if any(len(text) > MAX_TEXT_CHARS for text in texts) else texts
 
 
@@ -383,8 +389,8 @@ def _repeated(part: _Part, least: int, most: int | None) -> _Part:
         longest: int | None = 0
     else:
         longest = None if most is None or part.longest_bytes is None else most * part.longest_bytes
-    if part.texts == _SPACE and most != 0:
-        return _Part(_SPACE if least else _SPACE | _EMPTY_TEXT, longest_bytes=longest)  # a run of it is one space
+    if part.texts and most not in (least, 1) and all(text and _is_white(text) for text in part.texts):
+        return _Part(_BREAK_TEXT if least else _BREAK_TEXT | _EMPTY_TEXT, longest_bytes=longest)
     if least == 0:
         texts = _EMPTY_TEXT if most == 0 else _union([part.texts, _EMPTY_TEXT]) if most == 1 else None
         return _Part(texts, longest_bytes=longest)
@@ -398,13 +404,25 @@ def _repeated(part: _Part, least: int, most: int | None) -> _Part:
     return _Part(None, _one_of_texts(run), longest)
 
 
+def _is_white(text: str) -> bool:
+    return not text.strip(_WHITE_SPACE + _BREAK)
+
+
 def _one_of_texts(texts: Iterable[str]) -> LiteralTree:
     """One of these texts; one that contains another says no more than the other."""
     kept: list[str] = []
     for text in sorted(texts, key=lambda text: (len(text), text)):
         if not any(shorter in text for shorter in kept):
             kept.append(text)
-    return NothingKnown() if any(not text.strip() for text in kept) else _one_of([Literal(text) for text in kept])
+    return _one_of([_every(_literals(text)) for text in kept])
+
+
+def _literals(text: str) -> Iterator[LiteralTree]:
+    """A text as literals: what stands between breaks, with one space for the white space around it."""
+    for found in _BETWEEN_BREAKS.finditer(text):
+        before, core, after = found.groups()
+        if not core.isspace():
+            yield Literal(f"{' ' if before else ''}{core}{' ' if after else ''}")
 
 
 def _one_of(parts: Iterable[LiteralTree]) -> LiteralTree:

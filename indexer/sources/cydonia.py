@@ -106,7 +106,8 @@ class CydoniaSource:
         return self._existing()
 
     def _existing(self) -> tuple[Path, ...] | None:
-        return None if self._listed is None else tuple(project for project in self._listed if project.is_dir())
+        # `Path.is_dir` would raise for one that may not be entered, or whose disk is gone, and so hide all others.
+        return None if self._listed is None else tuple(project for project in self._listed if os.path.isdir(project))
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,6 @@ PATTERNS = int(os.environ.get("REGEX_PATTERNS", "1500"))
 TEXTS = 4
 PIECES = [1, 7, 64, 16_384]
 
-_WHITE_RUN = re.compile("[\t\v\f\r ]+")
 _SOUP = "aab|()[]{}*+?\\^$.-:,0189QEPLNsSdwbBxAzniUm<> \t\nkKſß\u1fd3\ufb06é文🎉"
 
 REPEATS = [
@@ -99,14 +98,17 @@ def scanned(pattern: str, line: str) -> list[tuple[int, int]]:
 
 
 def holds(tree: LiteralTree, line: str) -> bool:
-    spaced = _WHITE_RUN.sub(" ", f" {fold(line)} ")
+    """Whether a line has it; a space at an end of a text is white space or an end of the line."""
+    folded = fold(line)
 
     def holds_in_line(tree: LiteralTree) -> bool:
         match tree:
             case NothingKnown():
                 return True
             case Literal(text):
-                return text in spaced
+                before = r"(?<![^\t\v\f\r ])" if text[0] == " " else ""
+                after = r"(?![^\t\v\f\r ])" if text[-1] == " " else ""
+                return re.search(before + re.escape(text.strip(" ")) + after, folded) is not None
             case Every(parts):
                 return all(map(holds_in_line, parts))
             case OneOf(parts):
