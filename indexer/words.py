@@ -1,14 +1,14 @@
 """How text becomes the terms of the index, and a query the terms that must be there, side by side.
 
-The same rules cut text and query, so both sides agree by construction; Tantivy only splits at the
-spaces put here. All of it works on folded text.
+The same code cuts text and query, so both sides agree by construction; Tantivy only splits at the
+white space left here. All of it works on folded text.
 
 - A **word** is a run of letters and digits. Scripts that write no spaces give one word a character, so
   that a query of two characters is a phrase. A run of more than 64 characters is cut into windows of 64,
   one every 32, so that any 32 characters in a row lie within one of them whole.
 - Any other character that is not white space is a term by itself.
-- White space within a line is a **gap**, one term, unless it is the single space that mostly stands
-  between two terms. Line breaks are nothing: a match lies within one line.
+- A **gap** is a run of two or more spaces, or any other white space but the line break. It is a term; the
+  single space that mostly stands between two terms is none. Nor is a line break: a match lies within one line.
 
 So a query is a phrase of terms, of which only the first can be the end and only the last the beginning
 of a longer word in the text.
@@ -24,10 +24,10 @@ from schemas.folding import FOLDING_VERSION
 WINDOW_CHARS = 64
 STRIDE_CHARS = 32
 
-GAP = "\u2423"
-"""Stands for a gap. In a text it is itself, which makes such a text a candidate too often, never too seldom."""
+GAP = "\x80"
+"""Stands for a gap: a control character without a use. In a text it stands for itself, as in a query."""
 
-RULES_VERSION = f"words-2 {FOLDING_VERSION} letters-{unicodedata.unidata_version}"
+RULES_VERSION = f"words-3 {FOLDING_VERSION} letters-{unicodedata.unidata_version}"
 """What is a letter depends on the Unicode version that Python carries; an index by other rules is rebuilt."""
 
 _SPACELESS = (
@@ -37,10 +37,13 @@ _SPACELESS = (
     "\u3041-\u30ff\u3100-\u312f\u31a0-\u31bf\u31f0-\u31ff\uff66-\uff9f"  # kana, Bopomofo
 )
 _SPACELESS_CHAR = re.compile(f"[{_SPACELESS}]")
-_GAP = r"(?<=\S)(?:[^\S\n]{2,}|[^\S\n ])(?=\S)"
-_TERM = re.compile(rf"[^\W_{_SPACELESS}]+|[^\w\s]|_|(?=\w)[{_SPACELESS}]|{_GAP}")
-_ASCII_TERM = re.compile(rf"[a-z0-9]+|[^\sa-z0-9]|{_GAP}")
-"""The same for folded ASCII, twice as fast."""
+_WIDE_TERM = re.compile(rf"[^\w\s\x00-\x80]|(?=\w)[{_SPACELESS}]")
+_WIDE_SPACE = re.compile(r"[^\S\x00-\x7f]")
+
+# Chains of `str.replace` are several times as fast as one expression that finds terms.
+_ASCII = [chr(code) for code in range(128)]
+_SPACED_SYMBOLS = [(char, f" {char} ") for char in _ASCII if not char.isalnum() and not char.isspace()]
+_OTHER_SPACES = [char for char in _ASCII if char.isspace() and char not in " \n"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,22 +51,42 @@ class Terms:
     """What the index holds of a chunk."""
 
     text: str
-    """Its terms in their order, separated by spaces."""
+    """Its terms in their order, separated by white space."""
     distinct: frozenset[str]
 
 
 def terms_of(folded: str) -> Terms:
     """The terms of a folded text."""
-    listed: list[str] = (_ASCII_TERM if folded.isascii() else _TERM).findall(folded)
+    text = _spaced(folded)
+    listed = text.split()
     distinct = frozenset(listed)
-    odd = {gap: [GAP] for gap in filter(str.isspace, distinct)}
     if max(map(len, distinct), default=0) > WINDOW_CHARS:
-        odd |= {word: windows(word) for word in distinct if len(word) > WINDOW_CHARS and word not in odd}
-    if odd:
-        spelled = {term: " ".join(parts) for term, parts in odd.items()}
-        listed = [spelled.get(term, term) for term in listed]
-        distinct = distinct.difference(odd).union(*odd.values())
-    return Terms(" ".join(listed), distinct)
+        long = {word: windows(word) for word in distinct if len(word) > WINDOW_CHARS}
+        text = " ".join(" ".join(long[word]) if word in long else word for word in listed)
+        distinct = distinct.difference(long).union(*long.values())
+    return Terms(text, distinct)
+
+
+def _spaced(folded: str) -> str:
+    """The text with white space around every term, and nowhere within one."""
+    text = _without_runs(folded)
+    if not text.isascii():
+        text = _WIDE_SPACE.sub(GAP, _WIDE_TERM.sub(r" \g<0> ", text))
+    for char in _OTHER_SPACES:
+        text = text.replace(char, GAP)
+    for symbol, spaced in _SPACED_SYMBOLS:
+        text = text.replace(symbol, spaced)
+    return text.replace(GAP, f" {GAP} ")
+
+
+def _without_runs(text: str) -> str:
+    """The text with a gap for every run of two or more spaces."""
+    if "  " not in text:
+        return text
+    text = text.replace(" " * 16, "  ")
+    while "   " in text:
+        text = text.replace("   ", "  ")
+    return text.replace("  ", GAP)
 
 
 def windows(word: str) -> list[str]:
@@ -88,11 +111,16 @@ class QueryTerm:
 
 
 def query_terms(folded: str) -> Iterator[QueryTerm]:
-    """The terms of a folded query, in order."""
-    for match in _TERM.finditer(folded):
-        if match[0].isspace():
-            yield QueryTerm(GAP)
-        elif match[0][0].isalnum() and not _SPACELESS_CHAR.fullmatch(match[0]):
-            yield QueryTerm(match[0], is_open_left=match.start() == 0, is_open_right=match.end() == len(folded))
-        else:
-            yield QueryTerm(match[0])
+    """The terms of a folded query, in order; `folded` has no white space at its ends."""
+    terms = _spaced(folded).split()
+    for place, term in enumerate(terms):
+        yield QueryTerm(
+            term,
+            is_open_left=place == 0 and _goes_on(folded[0]),
+            is_open_right=place == len(terms) - 1 and _goes_on(folded[-1]),
+        )
+
+
+def _goes_on(char: str) -> bool:
+    """Whether a word that has this character at its end may have more characters there."""
+    return char.isalnum() and _SPACELESS_CHAR.fullmatch(char) is None
