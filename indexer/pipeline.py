@@ -257,12 +257,14 @@ class Pipeline:
         if not self._backlog:
             return False
         until = time.monotonic() + SLICE_SECONDS
-        while self._backlog and time.monotonic() < until:
+        is_over = False
+        while self._backlog and not is_over:
             source, transcript = self._backlog.pop()
             taken = self._intake.take(source, transcript, BULK, _now_ms())
             if taken.outcome is Outcome.UNSETTLED:
                 self.schedule.add([Unit(source, transcript.root, transcript.path)], UNSETTLED_SECONDS)
             self._backlog_bytes_done += transcript.size
+            is_over = time.monotonic() >= until
         self._put_bulk()
         self._note_progress()
         return True

@@ -29,10 +29,8 @@ Frequency = Callable[[str], int]
 
 @dataclass(frozen=True, slots=True)
 class TextPlan:
-    """How a text query is answered: what to ask the index, and what to look for in what it names."""
+    """What to ask the index for a text."""
 
-    needle: str
-    """The query, folded: a turn matches if a line has it."""
     query: ChunkQuery
     is_complete: bool
     """Whether all is asked that could be; else more words than was allowed fit an end of the query."""
@@ -48,8 +46,8 @@ def plan_text(query: str, vocabulary: VocabularyReader, frequency: Frequency, mo
     ends = [_completed(term, vocabulary, most_words) for term in terms]
     is_complete = all(words is not None for words in ends)
     if any(words == [] for words in ends):
-        return TextPlan(needle, Nothing(), True)
-    return TextPlan(needle, _phrase(ends, frequency), is_complete)
+        return TextPlan(Nothing(), True)
+    return TextPlan(_phrase(ends, frequency), is_complete)
 
 
 def _completed(term: QueryTerm, vocabulary: VocabularyReader, most_words: int) -> list[tuple[str, ...]] | None:

@@ -3,24 +3,24 @@
 from collections.abc import Callable
 from itertools import islice
 
-from indexer.store.reader import AFTER_ALL, BEFORE_ALL, Condition, Session, StoreReader, TurnKey
-from schemas.answers import Hit, LeftOut, SearchAnswer
-from schemas.errors import InvalidArgument, InvalidQuery, NoSuchTurn
-from schemas.folding import fold
+from indexer.store.reader import AFTER_ALL, BEFORE_ALL, Session, TurnKey
+from schemas.answers import SearchAnswer
+from schemas.errors import InvalidQuery, NoSuchTurn, Timeout
 from schemas.requests import SearchRequest
-from schemas.texts import collapsed, trimmed, without_surrogates
+from schemas.texts import trimmed, without_surrogates
 from schemas.times import iso_utc
 from search_api.caller import Caller
 from search_api.cursor import fingerprint, read_cursor, write_cursor
-from search_api.filters import TimeBounds, session_condition, time_bounds
+from search_api.filters import END_OF_TIME_MS, TimeBounds, session_condition, time_bounds
+from search_api.finders import Finder, RegexFinder, TextFinder
+from search_api.hits import hit_of, nothing_notes
 from search_api.naming import Names
+from search_api.regex import compile_regex
 from search_api.resolve import Resolver, scope_of
 from search_api.verify import Gaze, Match
-from search_api.walk import Tools, Walk
+from search_api.walk import OutOfTime, Tools, Walk
 
 MAX_QUERY_CHARS = 4096
-
-MAX_TITLE_MATCHES = 3
 
 
 def search(
@@ -55,6 +55,7 @@ def search(
         after, bounds = (place[0], place[1], place[2]), TimeBounds(from_ms, to_ms)
     walk = Walk(
         tools=tools,
+        finder=_finder(request, query, is_late),
         gaze=Gaze.of(request.kind, request.full),
         condition=condition,
         project=scope.project.id if scope.project and session is None else None,
@@ -64,59 +65,55 @@ def search(
         order=request.order,
         is_late=is_late,
     )
-    found = list(islice(walk.matches(query, after), request.limit + 1))
-    more = len(found) > request.limit
-    hits = [_hit(names, *one) for one in found[: request.limit]]
-    last = found[request.limit - 1][1] if more else after
-    notes = [] if hits or request.cursor is not None else _nothing_notes(store, names, condition, query)
-    cursor = write_cursor(bound_to, [*last, bounds.from_ms, bounds.to_ms]) if more else None
-    left_out: list[LeftOut] = []
-    return SearchAnswer(query, hits, more, cursor, notes, left_out, None, 0.0, request.limit)
+    found: list[tuple[Session, TurnKey, Match]] = []
+    stopped_at: TurnKey | None = None
+    try:
+        for one in islice(walk.matches(after), request.limit + 1):
+            found.append(one)
+    except OutOfTime as late:
+        stopped_at = late.key
+    hits = [hit_of(names, *one) for one in found[: request.limit]]
+    notes: list[str] = []
+    next_place: TurnKey | None = None
+    if len(found) > request.limit:
+        next_place = found[request.limit - 1][1]
+    elif stopped_at is not None:
+        notes.append(_how_far(stopped_at))
+        if request.mode == "text" or stopped_at == after:
+            raise Timeout(f"{notes[0]}; narrow the query, or name a session or a time")
+        next_place = stopped_at
+    elif not hits and request.cursor is None:
+        notes = nothing_notes(store, names, condition, query)
+    cursor = None if next_place is None else write_cursor(bound_to, [*next_place, bounds.from_ms, bounds.to_ms])
+    return SearchAnswer(query, hits, cursor is not None, cursor, notes, [], None, 0.0, request.limit)
+
+
+def _finder(request: SearchRequest, query: str, is_late: Callable[[], bool]) -> Finder:
+    if request.mode == "text":
+        return TextFinder.of(query)
+
+    def check_time() -> None:
+        if is_late():
+            raise Timeout("the time limit passed within one long line; narrow the expression, or name a session")
+
+    return RegexFinder(compile_regex(query), check_time)
+
+
+def _how_far(key: TurnKey) -> str:
+    is_in_time = 0 <= key[0] < END_OF_TIME_MS
+    return "the time limit passed" + (f" when turns up to {iso_utc(key[0])} had been searched" if is_in_time else "")
 
 
 def _checked_query(request: SearchRequest) -> str:
-    if request.mode != "text":
-        raise InvalidArgument("mode", f"mode {request.mode} is not there yet; search with mode text")
-    query = trimmed(without_surrogates(request.query))
-    if not query:
+    """The query as it is searched for: trimmed, but for an expression, in which white space has its meaning."""
+    query = without_surrogates(request.query)
+    if not trimmed(query):
         raise InvalidQuery("the query is blank")
+    if request.mode == "regex":
+        return query
+    query = trimmed(query)
     if len(query) > MAX_QUERY_CHARS:
         raise InvalidQuery(f"the query has {len(query)} characters; at most {MAX_QUERY_CHARS} are searched for")
     if "\n" in query:
         raise InvalidQuery("the query has a line break; a match lies within one line; search for one of them")
     return query
-
-
-def _hit(names: Names, session: Session, key: TurnKey, match: Match) -> Hit:
-    name, link = names.of(session), names.link(session)
-    return Hit(
-        reference=f"{name}:{key[2]}",
-        link=None if link is None else f"{link}:{key[2]}",
-        project=session.project.path,
-        project_name=session.project.name,
-        session=session.number,
-        session_id=session.session_id,
-        turn=key[2],
-        title=session.title,
-        line=match.line,
-        spans=match.spans,
-        kind=match.kind,
-        source=session.source,
-        agent=session.agent,
-        at=iso_utc(key[0]),
-        archived=session.is_archived,
-        deleted=session.is_deleted,
-    )
-
-
-def _nothing_notes(store: StoreReader, names: Names, condition: Condition, query: str) -> list[str]:
-    """What was searched, and sessions whose titles have what no line has."""
-    extent = store.extent(condition)
-    until = "" if extent.last_ms is None else f", up to {iso_utc(extent.last_ms)}"
-    notes = [f"searched {extent.sessions} sessions, {extent.turns} turns{until}"]
-    titled = store.sessions(
-        Condition("instr(s.title_folded, ?)", (fold(collapsed(query)),)) & condition,
-        f"ORDER BY s.last_at DESC, s.id DESC LIMIT {MAX_TITLE_MATCHES}",
-    )
-    notes += [f"a title has it: {names.of(session)} {session.title}" for session in titled]
-    return notes

@@ -1,13 +1,14 @@
 """Whether and where a turn matches, decided on its text: what the index says is only a hint."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
+from itertools import chain, takewhile
 
 from indexer.store import chunks
 from indexer.store.reader import ChunkBody
-from schemas.folding import fold
 from schemas.items import CONVERSATION_KINDS, DETAIL_KINDS, Kind, Layer
 from schemas.texts import WHITE_SPACE
+from search_api.finders import Finder
 
 LINE_CHARS = 160
 CHARS_BEFORE_MATCH = 40
@@ -41,8 +42,8 @@ class Match:
     spans: list[tuple[int, int]]
 
 
-def first_match(bodies: Iterable[ChunkBody], needle: str, gaze: Gaze) -> Match | None:
-    """The first line of a turn that has the folded `needle`, in the order of reading; None without one."""
+def first_match(bodies: Iterable[ChunkBody], finder: Finder, gaze: Gaze) -> Match | None:
+    """The first line of a turn that matches, in the order of reading; None without one."""
     best: tuple[int, int] | None = None
     found: tuple[Kind, str, int] | None = None
     for body in bodies:
@@ -51,19 +52,20 @@ def first_match(bodies: Iterable[ChunkBody], needle: str, gaze: Gaze) -> Match |
             place = (row[0], int(body.layer))
             if best is not None and place >= best:
                 break
-            hit = _first_in_row(row, body.layer, needle) if row[1] in kinds else None
+            hit = _first_in_row(row, body.layer, finder) if row[1] in kinds else None
             if hit is not None:
                 best, found = place, (Kind(row[1]), *hit)
                 break
     if found is None:
         return None
     kind, text, at = found
-    return Match(kind, *shown_line(_line_around(text, at), needle))
+    line = _line_around(text, at)
+    return Match(kind, *shown_line(line, finder.spans(line)))
 
 
-def _first_in_row(row: chunks.Row, layer: Layer, needle: str) -> tuple[str, int] | None:
+def _first_in_row(row: chunks.Row, layer: Layer, finder: Finder) -> tuple[str, int] | None:
     for text in chunks.texts_of(row, layer):
-        at = fold(text).find(needle)
+        at = finder.find(text)
         if at >= 0:
             return text, at
     return None
@@ -76,30 +78,26 @@ def _line_around(text: str, at: int) -> str:
     return text[start:] if end < 0 else text[start:end].removesuffix("\r")
 
 
-def shown_line(line: str, needle: str) -> tuple[str, list[tuple[int, int]]]:
-    """A matching line as answered, with the spans of all matches in it.
+def shown_line(line: str, spans: Iterator[tuple[int, int]]) -> tuple[str, list[tuple[int, int]]]:
+    """A matching line as answered, with the spans of the matches in it; `spans` are those in the line as written.
 
     Stripped of white space, then cut to 160 characters: from 40 before the first match, moved so that the
     window stays in the line, with `…` at each cut end. A match longer than that shows its first 160.
     """
     stripped = line.strip(WHITE_SPACE)
-    spans = _all_matches(fold(stripped), needle)
-    if len(stripped) <= LINE_CHARS:
-        return stripped, spans
-    first = spans[0][0]
-    start = first if len(needle) > LINE_CHARS else max(0, min(first - CHARS_BEFORE_MATCH, len(stripped) - LINE_CHARS))
-    end = start + LINE_CHARS
+    length, lead = len(stripped), len(line) - len(line.lstrip(WHITE_SPACE))
+    inner = ((max(at - lead, 0), min(to - lead, length)) for at, to in spans)
+    visible = ((at, to) for at, to in inner if at < to)
+    first = next(visible, (0, 0))
+    start = 0
+    if length > LINE_CHARS:
+        is_longer = first[1] - first[0] > LINE_CHARS
+        start = first[0] if is_longer else max(0, min(first[0] - CHARS_BEFORE_MATCH, length - LINE_CHARS))
+    end = min(start + LINE_CHARS, length)
     before = "…" if start > 0 else ""
-    after = "…" if end < len(stripped) else ""
+    after = "…" if end < length else ""
     shift = len(before) - start
-    inside = [(max(at, start) + shift, min(to, end) + shift) for at, to in spans if at < end and to > start]
-    return before + stripped[start:end] + after, inside
-
-
-def _all_matches(folded: str, needle: str) -> list[tuple[int, int]]:
-    spans = []
-    at = folded.find(needle)
-    while at >= 0:
-        spans.append((at, at + len(needle)))
-        at = folded.find(needle, at + len(needle))
-    return spans
+    # The rest of a long line may have any number of matches, which nobody sees.
+    shown = takewhile(lambda span: span[0] < end, chain([first], visible))
+    cut = [(max(at, start) + shift, min(to, end) + shift) for at, to in shown if to > start]
+    return before + stripped[start:end] + after, cut

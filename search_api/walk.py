@@ -11,11 +11,10 @@ from indexer.index import IndexReader, Scope
 from indexer.query import Anything, ChunkQuery, Nothing
 from indexer.store.reader import ChunkBody, Condition, Order, Session, StoreReader, TurnKey
 from indexer.vocabulary import VocabularyReader
-from schemas.errors import Timeout
 from schemas.references import Turns
-from schemas.times import iso_utc
-from search_api.filters import END_OF_TIME_MS, TimeBounds
-from search_api.plan import MANY_WORDS, TextPlan, plan_text
+from search_api.filters import TimeBounds
+from search_api.finders import Finder, Plan
+from search_api.plan import FEW_WORDS, MANY_WORDS
 from search_api.verify import Gaze, Match, first_match
 
 MAX_INDEXED_SESSIONS = 1000
@@ -54,11 +53,20 @@ class _Turns:
     chunks: dict[TurnKey, list[int]] | None
 
 
+class OutOfTime(Exception):
+    """The time limit passed; everything up to `key` in the order was searched."""
+
+    def __init__(self, key: TurnKey) -> None:
+        super().__init__(f"out of time at {key}")
+        self.key = key
+
+
 @dataclass(frozen=True, slots=True)
 class Walk:
     """Walks the turns in scope in the order of answers, and verifies those that may match."""
 
     tools: Tools
+    finder: Finder
     gaze: Gaze
     condition: Condition
     """What the sessions must fulfil."""
@@ -72,29 +80,31 @@ class Walk:
     is_late: Callable[[], bool]
     _admitted: dict[int, Session | None] = field(default_factory=dict)
 
-    def matches(self, query: str, after: TurnKey) -> Iterator[tuple[Session, TurnKey, Match]]:
+    def matches(self, after: TurnKey) -> Iterator[tuple[Session, TurnKey, Match]]:
         """Every turn past a place that matches, in order.
 
         Raises:
-            Timeout: it is late; says how far it came.
+            OutOfTime: it is late.
         """
         if not self.gaze.layers:
             return
-        plan = plan_text(query, self.tools.vocabulary, self.tools.index.frequency)
-        self._check_time(after)
-        for window in self._windows(query, plan, after):
+        done = after
+        for window in self._windows(self._plan(FEW_WORDS), after):
             for start in range(0, len(window.keys), STORE_WINDOW_TURNS):
                 keys = window.keys[start : start + STORE_WINDOW_TURNS]
-                self._check_time(keys[0])
-                yield from self._verified([key for key in keys if self._is_wanted(key)], window.chunks, plan.needle)
+                self._check_time(done)
+                yield from self._verified([key for key in keys if self._is_wanted(key)], window.chunks)
+                done = keys[-1]
 
     def _check_time(self, key: TurnKey) -> None:
         if self.is_late():
-            how_far = f" when turns up to {iso_utc(key[0])} had been searched" if 0 <= key[0] < END_OF_TIME_MS else ""
-            raise Timeout(f"the time limit passed{how_far}; narrow the query, or name a session or a time")
+            raise OutOfTime(key)
+
+    def _plan(self, most_words: int) -> Plan:
+        return self.finder.plan(self.tools.vocabulary, self.tools.index.frequency, most_words)
 
     def _verified(
-        self, keys: Sequence[TurnKey], chunks: dict[TurnKey, list[int]] | None, needle: str
+        self, keys: Sequence[TurnKey], chunks: dict[TurnKey, list[int]] | None
     ) -> Iterator[tuple[Session, TurnKey, Match]]:
         store = self.tools.store
         if chunks is None:
@@ -105,7 +115,7 @@ class Walk:
         for body in found:
             bodies.setdefault((body.session, body.turn), []).append(body)
         for key in keys:
-            match = first_match(bodies.get(key[1:], ()), needle, self.gaze)
+            match = first_match(bodies.get(key[1:], ()), self.finder, self.gaze)
             session = self._session_of(key[1])
             if match is not None and session is not None:
                 yield session, key, match
@@ -123,7 +133,7 @@ class Walk:
             self._admitted[session] = self.tools.store.session(session, self.condition)
         return self._admitted[session]
 
-    def _windows(self, query: str, plan: TextPlan, after: TurnKey) -> Iterator[_Turns]:
+    def _windows(self, plan: Plan, after: TurnKey) -> Iterator[_Turns]:
         """The turns to look at, in order; those between two windows cannot match."""
         if isinstance(plan.query, Nothing):
             return
@@ -140,7 +150,7 @@ class Walk:
             if end is None or self._is_past_bounds(end):
                 return
             after = end
-            plan = plan_text(query, self.tools.vocabulary, self.tools.index.frequency, MANY_WORDS)
+            plan = self._plan(MANY_WORDS)
             sizes = WIDE_WINDOWS_TURNS
         else:
             sizes = () if self.tools.index.most_chunks(plan.query) <= FEW_CHUNKS else INDEX_WINDOWS_TURNS

@@ -4,6 +4,7 @@ import os
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
+from itertools import pairwise
 from pathlib import Path
 
 import orjson
@@ -437,7 +438,7 @@ def test_live_changes_are_committed_ten_times_a_second_at_most(
             pipeline.step()
             now += 1 / 60
     # `close` commits what the last step left, whenever that is.
-    assert all(later - earlier >= 0.1 for earlier, later in zip(commits, commits[1:-1], strict=False))
+    assert all(later - earlier >= 0.1 for earlier, later in pairwise(commits[:-1]))
     assert 8 <= len(commits) <= 11
     assert len(texts_of(settings, "a")[0]) == 61
 
@@ -454,6 +455,8 @@ def test_a_record_is_read_five_times_a_second_at_most(
         pipeline.look()
         for n in range(60):
             pipeline.changed([write_record(kettle, f"{FIRST_STAMP}", f"text {n}")])
-            reads += bool([unit for unit in pipeline.schedule.pop_due() if not pipeline._read_unit(unit)])
+            for unit in pipeline.schedule.pop_due():
+                pipeline._read_unit(unit)
+                reads += 1
             now += 1 / 60
     assert 4 <= reads <= 6
