@@ -448,10 +448,7 @@ def index_once(settings: Settings, progress: Callable[[Indexing], None]) -> None
 
 
 def _run_dry(pipeline: Pipeline, progress: Callable[[Indexing], None], until: float | None = None) -> bool:
-    """Do all that there is to do, or at a time on the monotonic clock stop; whether it came to the end.
-
-    What waits for a time beyond `until`, such as a line that is being written, is left waiting.
-    """
+    """Do all that there is to do, or stop where that takes to a time on the monotonic clock; whether all is done."""
     told = None
     while True:
         if pipeline.step():
@@ -467,7 +464,7 @@ def _run_dry(pipeline: Pipeline, progress: Callable[[Indexing], None], until: fl
         else:
             due = pipeline.next_due()
             if until is not None and due is not None and due >= until:
-                return True
+                return False
             pipeline.schedule.wait(due)
 
 
@@ -487,7 +484,7 @@ def bring_up_to_date(settings: Settings, budget_s: float) -> str | None:
         if size > budget_s * QUICK_BYTES_PER_SECOND or not pipeline.is_quick:
             return f"the index is {pipeline.age}; {len(found.changed)} transcripts ({size / 1e6:.1f} MB) are newer; run: turndex index"
         if not _run_dry(pipeline, lambda _: None, until):
-            return f"the index is {pipeline.age}; there is more to index than a moment allows; run: turndex index"
+            return f"the index is {pipeline.age}; what is being written now is not all in it; run: turndex index"
         pipeline.note_look_done()
     except Unavailable as stopped:
         return f"the index is {pipeline.age}; {stopped.detail}"

@@ -23,7 +23,7 @@ from tests.served import served
 
 Case: TypeAlias = dict[str, Any]
 
-MODES = {"text"}
+MODES = {"text", "regex"}
 """The modes that the cases are run in."""
 
 CASES: list[Case] = [

@@ -1,0 +1,64 @@
+"""Lines that are appended to turn files are found soon, however many files are being written."""
+
+import logging
+import statistics
+import threading
+import time
+from pathlib import Path
+
+from tests.indexer.archives import agent, append, line_of, user
+from tests.served import served
+from tests.waiting import wait_for
+
+FILES = 20
+LINES_A_SECOND = 10
+"""What is written to each file, besides the lines that are looked for."""
+
+SAMPLES = 40
+MAX_SECONDS = 2.0
+MAX_MEDIAN_SECONDS = 0.5
+"""More than is promised, as other work may keep this machine busy."""
+
+log = logging.getLogger(__name__)
+
+
+def keep_appending(files: list[Path], over: threading.Event) -> None:
+    line = 0
+    while not over.wait(1 / LINES_A_SECOND):
+        for path in files:
+            append(path, user(f"message {line}") if line % 7 == 0 else agent(f"answer {line}"))
+        line += 1
+
+
+def test_lines_appended_to_twenty_files_at_once_are_found_soon(home: Path) -> None:
+    turns = home / ".local" / "share" / "turndex" / "turns"
+    turns.mkdir(parents=True)
+    files = [turns / f"live-{number}.turns.jsonl" for number in range(FILES)]
+    for number, path in enumerate(files):
+        path.write_bytes(
+            line_of({"type": "session", "version": 1, "id": f"live-{number}", "project": "/work/kettle"})
+        )
+    over = threading.Event()
+    took: list[float] = []
+    with served(home) as client:
+
+        def sessions_that_say(words: str) -> list[str]:
+            answer = client.get("/session_search", params={"q": words}).raise_for_status()
+            return [hit["session_id"] for hit in answer.json()["hits"]]
+
+        writing = threading.Thread(target=keep_appending, args=(files, over))
+        writing.start()
+        try:
+            for sample in range(SAMPLES):
+                number = sample % FILES
+                words = f"sample {sample:03} of what is looked for"
+                append(files[number], agent(words))
+                written = time.monotonic()
+                found = wait_for(lambda words=words: sessions_that_say(words), words, seconds=MAX_SECONDS)
+                took.append(time.monotonic() - written)
+                assert found == [f"live-{number}"]
+        finally:
+            over.set()
+            writing.join()
+    log.info("%d lines: median %.3f s, at most %.3f s", len(took), statistics.median(took), max(took))
+    assert statistics.median(took) < MAX_MEDIAN_SECONDS
