@@ -482,7 +482,8 @@ def bring_up_to_date(settings: Settings, budget_s: float) -> str | None:
         found = pipeline.look()
         size = sum(transcript.size for transcript in found.changed)
         if size > budget_s * QUICK_BYTES_PER_SECOND or not pipeline.is_quick:
-            return f"the index is {pipeline.age}; {len(found.changed)} transcripts ({size / 1e6:.1f} MB) are newer; run: turndex index"
+            newer = f"{len(found.changed)} transcripts ({size / 1e6:.1f} MB) are newer"
+            return f"the index is {pipeline.age}; {newer}; run: turndex index"
         if not _run_dry(pipeline, lambda _: None, until):
             return f"the index is {pipeline.age}; what is being written now is not all in it; run: turndex index"
         pipeline.note_look_done()

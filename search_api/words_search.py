@@ -10,11 +10,12 @@ from schemas.errors import InvalidArgument, InvalidQuery, NoSuchTurn, StaleCurso
 from schemas.requests import SearchRequest
 from schemas.texts import trimmed, without_surrogates
 from search_api.caller import Caller
+from search_api.candidates import indexed_scope
 from search_api.cursor import fingerprint, read_cursor, write_cursor
 from search_api.filters import TimeBounds, session_condition, time_bounds
 from search_api.hits import hit_of, nothing_notes
 from search_api.naming import Names
-from search_api.ranked import MAX_RANKED_TURNS, RankedLists, RankedTurns, Search, indexed_scope
+from search_api.ranked import MAX_RANKED_TURNS, RankedLists, RankedTurns, Search
 from search_api.resolve import Resolver, scope_of
 from search_api.verify import Gaze
 from search_api.walk import MAX_INDEXED_SESSIONS, Tools

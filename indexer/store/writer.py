@@ -480,7 +480,8 @@ class StoreWriter:
 
     def set_root_unavailable(self, source: str, root: Path, why: str) -> None:
         self._db.execute(
-            "INSERT INTO roots VALUES (?, ?, 0, ?) ON CONFLICT DO UPDATE SET why_unavailable = excluded.why_unavailable",
+            "INSERT INTO roots VALUES (?, ?, 0, ?)"
+            " ON CONFLICT DO UPDATE SET why_unavailable = excluded.why_unavailable",
             (source, os.fsencode(root), why),
         )
 

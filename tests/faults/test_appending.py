@@ -6,6 +6,8 @@ import threading
 import time
 from pathlib import Path
 
+import pytest
+
 from tests.indexer.archives import agent, append, line_of, user
 from tests.served import served
 from tests.waiting import wait_for
@@ -30,14 +32,13 @@ def keep_appending(files: list[Path], over: threading.Event) -> None:
         line += 1
 
 
-def test_lines_appended_to_twenty_files_at_once_are_found_soon(home: Path) -> None:
+def test_lines_appended_to_twenty_files_at_once_are_found_soon(home: Path, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.WARNING, "httpx")  # it would tell of every call before the figures
     turns = home / ".local" / "share" / "turndex" / "turns"
     turns.mkdir(parents=True)
     files = [turns / f"live-{number}.turns.jsonl" for number in range(FILES)]
     for number, path in enumerate(files):
-        path.write_bytes(
-            line_of({"type": "session", "version": 1, "id": f"live-{number}", "project": "/work/kettle"})
-        )
+        path.write_bytes(line_of({"type": "session", "version": 1, "id": f"live-{number}", "project": "/work/kettle"}))
     over = threading.Event()
     took: list[float] = []
     with served(home) as client:

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import pytest
 
 from indexer.index import LIVE
 from indexer.store.schema import STORE_FILE
@@ -48,7 +49,9 @@ log = logging.getLogger(__name__)
 
 def text_of(step: int, state: int) -> str:
     """What a step says in a state: the last one is still being written."""
-    return f"step {step:06} {'is being written' if step == state else 'is done, and what it found is this: ' + '~' * 60}"
+    return (
+        f"step {step:06} {'is being written' if step == state else 'is done, and what it found is this: ' + '~' * 60}"
+    )
 
 
 def turn_of(step: int) -> int:
@@ -166,7 +169,10 @@ def most_in_a_second(times: Sequence[float]) -> int:
     return max((sum(start <= time_ < start + 1 for time_ in times) for start in times), default=0)
 
 
-def test_a_record_that_is_rewritten_without_a_pause_is_searched_and_read_whole_all_the_while(home: Path) -> None:
+def test_a_record_that_is_rewritten_without_a_pause_is_searched_and_read_whole_all_the_while(
+    home: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.WARNING, "httpx")  # it would tell of every call among the figures
     project = home / "kettle"
     record = project / ".cydonia" / "sessions" / f"{STEM}.json"
     record.parent.mkdir(parents=True)

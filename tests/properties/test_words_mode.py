@@ -15,11 +15,11 @@ import pytest
 
 from indexer.index import Scope
 from indexer.pipeline import index_once
-from indexer.scores import Beginning, ScoredWord, Word, word_scores
+from indexer.scores import Beginning, ScoredWord, Word, WordScores
 from indexer.vocabulary import Fits
 from indexer.words import windows
 from schemas.answers import Hit
-from search_api import ranked, words_search
+from search_api import candidates, ranked, words_search
 from search_api.filters import END_OF_TIME_MS
 from search_api.ranked import RankedLists
 from search_api.verify import Gaze
@@ -64,17 +64,16 @@ def test_frequent_words_are_ranked_without_listing_them(
     seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The same with limits so small that nearly every word is frequent and nearly every list is cut."""
-    for name, few in {
-        "LISTED_CHUNKS": 2,
-        "KEPT_CANDIDATES": 8,
-        "MAX_RANKED_TURNS": 4,
-        "SAMPLE_TURNS": 4,
-        "DEEPER": 2,
-        "COMPLETED_WORDS": 1,
-        "WINDOWS_TURNS": (3, 5, 9),
-    }.items():
-        monkeypatch.setattr(ranked, name, few)
-    monkeypatch.setattr(words_search, "MAX_RANKED_TURNS", 4)
+    monkeypatch.setattr(candidates, "LISTED_CHUNKS", 2)
+    monkeypatch.setattr(candidates, "COMPLETED_WORDS", 1)
+    monkeypatch.setattr(ranked, "BEST_CHUNKS", 5)
+    monkeypatch.setattr(ranked, "KEPT_CANDIDATES", 12)
+    monkeypatch.setattr(ranked, "SAMPLE_TURNS", 4)
+    monkeypatch.setattr(ranked, "WINDOWS_TURNS", (3, 5, 9))
+    for module in (candidates, ranked):
+        monkeypatch.setattr(module, "DEEPER", 2)
+    for module in (ranked, words_search):
+        monkeypatch.setattr(module, "MAX_RANKED_TURNS", 4)
     random = Random(seed)
     with indexed(random, tmp_path) as (tools, sessions):
         for _ in range(QUERIES):
@@ -132,7 +131,7 @@ def scores_of(tools: Tools, query: Query, filters: oracle.Query) -> dict[tuple[s
     }
     totals: dict[tuple[str, int], float] = {}
     for word in words:
-        found = word_scores(tools.index, word, Scope(layers, 0, END_OF_TIME_MS), 2**31)
+        found = WordScores(tools.index, tools.store).of(word, Scope(layers, 0, END_OF_TIME_MS), 2**31)
         assert found is not None
         best: dict[tuple[str, int], float] = {}
         for (_, session, turn), chunks in tools.store.places_of(found.keys()).items():
@@ -151,7 +150,7 @@ def indexed_words(tools: Tools, term: Words) -> list[ScoredWord]:
         return words + [Word((part,)) for part in windows(last)]
     if len(last) >= 64:
         return [*words, Word((last[:64],))]
-    completed = tools.vocabulary.find(last, Fits.AT_START, ranked.COMPLETED_WORDS)
+    completed = tools.vocabulary.find(last, Fits.AT_START, candidates.COMPLETED_WORDS)
     return [*words, Beginning(last) if completed is None else Word(tuple(completed))]
 
 
