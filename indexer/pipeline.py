@@ -79,6 +79,7 @@ class LiveStatus:
     """What only the process that writes knows."""
 
     is_ready: bool
+    """Whether the first scan is done, no rebuild is under way, and nothing stands still or fails."""
     indexing: Indexing | None
     lag_ms: dict[str, int]
     """By source: how long the oldest change that is not stored yet has been waiting."""
@@ -536,7 +537,8 @@ class Indexer:
             )
             if note
         ]
-        return LiveStatus(pipeline.is_ready, pipeline.indexing, lag_ms, notes)
+        is_ready = pipeline.is_ready and pipeline.stands_still is None and self._failure is None
+        return LiveStatus(is_ready, pipeline.indexing, lag_ms, notes)
 
     def _on_change(self, paths: Collection[Path]) -> None:
         if self._pipeline.changed(paths):

@@ -28,6 +28,35 @@ class Hit:
     at: str
     archived: bool
     deleted: bool
+    before: list[str]
+    """Lines of the same item before `line`, as many as were asked for and are there, cut to 160 characters."""
+    after: list[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Road:
+    """A stretch of turns in the order of answers, and how they were looked for."""
+
+    road: str
+    at_most_chunks: int | None
+    """What word counts promised for all time; null where the index was not asked."""
+    turns: int
+    """How many turns it named."""
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """How a search was answered, and what that cost."""
+
+    roads: list[Road]
+    considered: int
+    """Turns that the roads named and the filters let through."""
+    loaded: int
+    """Chunks that were taken from the store."""
+    verified: int
+    """Turns whose text was looked through."""
+    matched: int
+    step_ms: dict[str, float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +89,7 @@ class SearchAnswer:
     took_ms: float
     limit: int = 20
     """How many turns were asked for at most; said where there are more, and not a key of the JSON form."""
+    explanation: Explanation | None = None
 
 
 @dataclass(frozen=True, slots=True)

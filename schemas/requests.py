@@ -107,6 +107,8 @@ class SearchRequest(Filters):
     kind: Kinds = Field([], description="Only items of these kinds.")
     order: Literal["newest", "oldest"] = Field("newest", description="By the time of the turn.")
     limit: int = Field(MAX_SEARCH_LIMIT, ge=1, le=MAX_SEARCH_LIMIT, description="Turns at most.")
+    context: int = Field(0, ge=0, le=5, description="Lines of the same item before and after the line.")
+    explain: bool = Field(False, description="Say how the query was answered and what it cost.")
 
 
 class ReadRequest(Request):

@@ -30,6 +30,8 @@ def hit_of(names: Names, session: Session, key: TurnKey, match: Match) -> Hit:
         at=iso_utc(key[0]),
         archived=session.is_archived,
         deleted=session.is_deleted,
+        before=match.before,
+        after=match.after,
     )
 
 

@@ -7,7 +7,7 @@ from typing import NotRequired, TypeAlias
 
 from typing_extensions import TypedDict  # pydantic takes only this one before Python 3.12
 
-from schemas.answers import Hit, Indexing, LeftOut
+from schemas.answers import Explanation, Hit, Indexing, LeftOut
 
 TurnsForm = TypedDict("TurnsForm", {"from": int, "to": int})
 """The turns that were asked for, both included."""
@@ -21,6 +21,7 @@ class SearchForm(TypedDict):
     notes: list[str]
     left_out: list[LeftOut]
     indexing: Indexing | None
+    explain: Explanation | None
     took_ms: float
 
 

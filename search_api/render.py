@@ -13,6 +13,7 @@ from typing import Any, TypeAlias
 import orjson
 
 from schemas.answers import (
+    Explanation,
     Hit,
     Indexing,
     Problem,
@@ -21,6 +22,7 @@ from schemas.answers import (
     ReadAnswer,
     ReadItem,
     ReadTurn,
+    Road,
     SearchAnswer,
     SessionsAnswer,
     SessionSummary,
@@ -112,6 +114,7 @@ def _search_form(answer: SearchAnswer) -> SearchForm:
         "notes": _search_notes(answer),
         "left_out": answer.left_out,
         "indexing": answer.indexing,
+        "explain": answer.explanation,
         "took_ms": answer.took_ms,
     }
 
@@ -123,11 +126,34 @@ def _search_notes(answer: SearchAnswer) -> list[str]:
         *answer.notes,
         *(f"left out: {left.what}; {left.argument} brings them back" for left in answer.left_out),
         *([_indexing_note(answer.indexing)] if answer.indexing else []),
+        *(_explanation_notes(answer.explanation) if answer.explanation else []),
     ]
 
 
+def _explanation_notes(explanation: Explanation) -> list[str]:
+    steps = ", ".join(f"{step} {ms} ms" for step, ms in explanation.step_ms.items())
+    return [
+        *(f"road: {road.road}: {_counted(road.turns, 'turn')}{_at_most(road)}" for road in explanation.roads),
+        f"considered {explanation.considered} turns, loaded {explanation.loaded} chunks, "
+        f"verified {explanation.verified} turns, matched {explanation.matched}",
+        f"time: {steps}",
+    ]
+
+
+def _at_most(road: Road) -> str:
+    return "" if road.at_most_chunks is None else f" (at most {road.at_most_chunks:,} chunks in all)"
+
+
+def _context_lines(hit: Hit) -> list[str]:
+    """The lines around a hit, each with how far from it it stands."""
+    before = [f"  -{len(hit.before) - place} {printable(line)}" for place, line in enumerate(hit.before)]
+    return before + [f"  +{place} {printable(line)}" for place, line in enumerate(hit.after, start=1)]
+
+
 def _search_text(answer: SearchAnswer, mark: Mark | None) -> str:
-    lines = [_hit_line(hit, mark) for hit in answer.hits] or [f"nothing matches {printable(answer.query)}"]
+    lines = [line for hit in answer.hits for line in (_hit_line(hit, mark), *_context_lines(hit))] or [
+        f"nothing matches {printable(answer.query)}"
+    ]
     notes = _search_notes(answer)
     if answer.cursor is not None:
         notes.insert(1, f"next page: cursor={answer.cursor}")

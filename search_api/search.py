@@ -4,7 +4,7 @@ from collections.abc import Callable
 from itertools import islice
 
 from indexer.store.reader import AFTER_ALL, BEFORE_ALL, Session, TurnKey
-from schemas.answers import SearchAnswer
+from schemas.answers import Explanation, Road, SearchAnswer
 from schemas.errors import InvalidQuery, NoSuchTurn, Timeout
 from schemas.requests import SearchRequest
 from schemas.texts import trimmed, without_surrogates
@@ -18,7 +18,7 @@ from search_api.naming import Names
 from search_api.regex import compile_regex
 from search_api.resolve import Resolver, scope_of
 from search_api.verify import Gaze, Match
-from search_api.walk import OutOfTime, Tools, Walk
+from search_api.walk import Cost, OutOfTime, Tools, Walk
 
 MAX_QUERY_CHARS = 4096
 
@@ -44,7 +44,7 @@ def search(
     condition = session_condition(request, scope, session.id if session else None)
     bound_to = fingerprint(
         {
-            **request.model_dump(exclude={"cursor", "limit"}),
+            **request.model_dump(exclude={"cursor", "limit", "context", "explain"}),
             "query": query,
             "about": scope.project and scope.project.path,
         }
@@ -63,7 +63,9 @@ def search(
         turns=turns,
         bounds=bounds,
         order=request.order,
+        context=request.context,
         is_late=is_late,
+        is_explained=request.explain,
     )
     found: list[tuple[Session, TurnKey, Match]] = []
     stopped_at: TurnKey | None = None
@@ -85,7 +87,19 @@ def search(
     elif not hits and request.cursor is None:
         notes = nothing_notes(store, names, condition, query)
     cursor = None if next_place is None else write_cursor(bound_to, [*next_place, bounds.from_ms, bounds.to_ms])
-    return SearchAnswer(query, hits, cursor is not None, cursor, notes, [], None, 0.0, request.limit)
+    explanation = _explanation(walk.cost) if request.explain else None
+    return SearchAnswer(query, hits, cursor is not None, cursor, notes, [], None, 0.0, request.limit, explanation)
+
+
+def _explanation(cost: Cost) -> Explanation:
+    return Explanation(
+        roads=[Road(window.road, window.at_most_chunks, window.turns) for window in cost.windows],
+        considered=cost.candidates,
+        loaded=cost.loaded,
+        verified=cost.verified,
+        matched=cost.matched,
+        step_ms={step: round(seconds * 1000, 3) for step, seconds in cost.seconds.items()},
+    )
 
 
 def _finder(request: SearchRequest, query: str, is_late: Callable[[], bool]) -> Finder:

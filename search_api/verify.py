@@ -1,13 +1,13 @@
 """Whether and where a turn matches, decided on its text: what the index says is only a hint."""
 
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import chain, takewhile
 
 from indexer.store import chunks
 from indexer.store.reader import ChunkBody
 from schemas.items import CONVERSATION_KINDS, DETAIL_KINDS, Kind, Layer
-from schemas.texts import WHITE_SPACE
+from schemas.texts import WHITE_SPACE, lines_of
 from search_api.finders import Finder
 
 LINE_CHARS = 160
@@ -40,10 +40,14 @@ class Match:
     line: str
     """As answered: stripped, and cut around the first match."""
     spans: list[tuple[int, int]]
+    before: list[str] = field(default_factory=list)
+    """Lines of the same item before it,"""
+    after: list[str] = field(default_factory=list)
+    """and after it."""
 
 
-def first_match(bodies: Iterable[ChunkBody], finder: Finder, gaze: Gaze) -> Match | None:
-    """The first line of a turn that matches, in the order of reading; None without one."""
+def first_match(bodies: Iterable[ChunkBody], finder: Finder, gaze: Gaze, context: int = 0) -> Match | None:
+    """The first line of a turn that matches, in the order of reading, with `context` lines around it, or None."""
     best: tuple[int, int] | None = None
     found: tuple[Kind, str, int] | None = None
     for body in bodies:
@@ -59,8 +63,8 @@ def first_match(bodies: Iterable[ChunkBody], finder: Finder, gaze: Gaze) -> Matc
     if found is None:
         return None
     kind, text, at = found
-    line = _line_around(text, at)
-    return Match(kind, *shown_line(line, finder.spans(line)))
+    line = line_around(text, at)
+    return Match(kind, *shown_line(line, finder.spans(line)), *lines_beside(text, at, context))
 
 
 def _first_in_row(row: chunks.Row, layer: Layer, finder: Finder) -> tuple[str, int] | None:
@@ -71,7 +75,23 @@ def _first_in_row(row: chunks.Row, layer: Layer, finder: Finder) -> tuple[str, i
     return None
 
 
-def _line_around(text: str, at: int) -> str:
+def lines_beside(text: str, at: int, count: int) -> tuple[list[str], list[str]]:
+    """Up to so many lines before and after the one that offset `at` lies in, cut to 160 characters."""
+    if count == 0:
+        return [], []
+    start = text.rfind("\n", 0, at) + 1
+    end = text.find("\n", at)
+    before = lines_of(text[:start])[:-1][-count:]
+    after = [] if end < 0 else lines_of(text[end + 1 :])[:count]
+    return [_cut(line) for line in before], [_cut(line) for line in after]
+
+
+def _cut(line: str) -> str:
+    stripped = line.rstrip(WHITE_SPACE)
+    return stripped if len(stripped) <= LINE_CHARS else stripped[:LINE_CHARS] + "…"
+
+
+def line_around(text: str, at: int) -> str:
     """The line that offset `at` lies in: between `\\n`s, without a `\\r` before the one that ends it."""
     start = text.rfind("\n", 0, at) + 1
     end = text.find("\n", at)

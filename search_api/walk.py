@@ -4,7 +4,9 @@ The index names candidates, window by window, and each is verified on its text. 
 nothing to tell turns apart by, the windows are read from the store instead.
 """
 
+import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
 from indexer.index import IndexReader, Scope
@@ -53,6 +55,41 @@ class _Turns:
     chunks: dict[TurnKey, list[int]] | None
 
 
+@dataclass(frozen=True, slots=True)
+class Window:
+    """A stretch of turns that were looked at by one road."""
+
+    road: str
+    at_most_chunks: int | None
+    """What word counts promised for all time; None where nothing was asked of the index."""
+    turns: int
+    """How many it named."""
+
+
+@dataclass(slots=True)
+class Cost:
+    """What a search did, filled while it goes on."""
+
+    windows: list[Window] = field(default_factory=list)
+    candidates: int = 0
+    """Turns that the roads named and the filters let through."""
+    loaded: int = 0
+    """Chunks taken from the store to verify them."""
+    verified: int = 0
+    """Turns whose text was looked through."""
+    matched: int = 0
+    seconds: dict[str, float] = field(default_factory=dict)
+    """By step: plan, candidates, load, verify."""
+
+    @contextmanager
+    def timed(self, step: str) -> Iterator[None]:
+        began = time.perf_counter()
+        try:
+            yield
+        finally:
+            self.seconds[step] = self.seconds.get(step, 0.0) + time.perf_counter() - began
+
+
 class OutOfTime(Exception):
     """The time limit passed; everything up to `key` in the order was searched."""
 
@@ -77,7 +114,12 @@ class Walk:
     turns: Turns | None
     bounds: TimeBounds
     order: Order
+    context: int
+    """Lines to answer before and after each matching one."""
     is_late: Callable[[], bool]
+    is_explained: bool = False
+    """Whether `cost` is to say which roads were taken; it is not free."""
+    cost: Cost = field(default_factory=Cost)
     _admitted: dict[int, Session | None] = field(default_factory=dict)
 
     def matches(self, after: TurnKey) -> Iterator[tuple[Session, TurnKey, Match]]:
@@ -101,23 +143,30 @@ class Walk:
             raise OutOfTime(key)
 
     def _plan(self, most_words: int) -> Plan:
-        return self.finder.plan(self.tools.vocabulary, self.tools.index.frequency, most_words)
+        with self.cost.timed("plan"):
+            return self.finder.plan(self.tools.vocabulary, self.tools.index.frequency, most_words)
 
     def _verified(
         self, keys: Sequence[TurnKey], chunks: dict[TurnKey, list[int]] | None
     ) -> Iterator[tuple[Session, TurnKey, Match]]:
-        store = self.tools.store
-        if chunks is None:
-            found = store.bodies_of_turns([key[1:] for key in keys], self.gaze.layers)
-        else:
-            found = store.bodies([chunk for key in keys for chunk in chunks[key]])
+        store, cost = self.tools.store, self.cost
         bodies: dict[tuple[int, int], list[ChunkBody]] = {}
-        for body in found:
-            bodies.setdefault((body.session, body.turn), []).append(body)
+        with cost.timed("load"):
+            if chunks is None:
+                found = store.bodies_of_turns([key[1:] for key in keys], self.gaze.layers)
+            else:
+                found = store.bodies([chunk for key in keys for chunk in chunks[key]])
+            for body in found:
+                bodies.setdefault((body.session, body.turn), []).append(body)
+                cost.loaded += 1
+        cost.candidates += len(keys)
         for key in keys:
-            match = first_match(bodies.get(key[1:], ()), self.finder, self.gaze)
+            cost.verified += 1
+            with cost.timed("verify"):
+                match = first_match(bodies.get(key[1:], ()), self.finder, self.gaze, self.context)
             session = self._session_of(key[1])
             if match is not None and session is not None:
+                cost.matched += 1
                 yield session, key, match
 
     def _is_wanted(self, key: TurnKey) -> bool:
@@ -139,7 +188,9 @@ class Walk:
             return
         session, store = self.session, self.tools.store
         if session is not None and session.turns <= STORE_WINDOW_TURNS:
-            yield _Turns(self._turns_of(session, after), None)
+            turns = self._turns_of(session, after)
+            self.cost.windows.append(Window("store: the session's turns", None, len(turns)))
+            yield _Turns(turns, None)
             return
         within = self._indexed_scope()
         after = self._start(after)
@@ -198,6 +249,8 @@ class Walk:
             keys = [key for key in keys if self._is_between(after, key, end)]
             if not keys or self._is_past_bounds(keys[0]):
                 return
+            if self.is_explained:
+                self.cost.windows.append(Window("store: turn by turn", None, len(keys)))
             yield _Turns(keys, None)
             after = keys[-1]
             size = min(size * 2, 16 * STORE_WINDOW_TURNS)
@@ -209,8 +262,11 @@ class Walk:
             from_ms=within.from_ms if first is None else max(first[0], within.from_ms),
             to_ms=within.to_ms if last is None else min(last[0], within.to_ms),
         )
-        places = self.tools.store.places_of(self.tools.index.candidates(query, window))
+        with self.cost.timed("candidates"):
+            places = self.tools.store.places_of(self.tools.index.candidates(query, window))
         keys = [key for key in places if self._is_between(after, key, end)]
+        if self.is_explained:
+            self.cost.windows.append(Window(f"index: {query}", self.tools.index.most_chunks(query), len(keys)))
         yield _Turns(sorted(keys, reverse=self.order == "newest"), places)
 
     def _is_between(self, after: TurnKey, key: TurnKey, end: TurnKey | None) -> bool:

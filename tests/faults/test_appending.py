@@ -43,9 +43,14 @@ def test_lines_appended_to_twenty_files_at_once_are_found_soon(home: Path, caplo
     took: list[float] = []
     with served(home) as client:
 
-        def sessions_that_say(words: str) -> list[str]:
-            answer = client.get("/session_search", params={"q": words}).raise_for_status()
-            return [hit["session_id"] for hit in answer.json()["hits"]]
+        def found_in(words: str) -> list[str]:
+            """The sessions that say this, once there are any."""
+
+            def look() -> list[str]:
+                answer = client.get("/session_search", params={"q": words}).raise_for_status()
+                return [hit["session_id"] for hit in answer.json()["hits"]]
+
+            return wait_for(look, words, seconds=MAX_SECONDS)
 
         writing = threading.Thread(target=keep_appending, args=(files, over))
         writing.start()
@@ -55,9 +60,8 @@ def test_lines_appended_to_twenty_files_at_once_are_found_soon(home: Path, caplo
                 words = f"sample {sample:03} of what is looked for"
                 append(files[number], agent(words))
                 written = time.monotonic()
-                found = wait_for(lambda words=words: sessions_that_say(words), words, seconds=MAX_SECONDS)
+                assert found_in(words) == [f"live-{number}"]
                 took.append(time.monotonic() - written)
-                assert found == [f"live-{number}"]
         finally:
             over.set()
             writing.join()

@@ -12,7 +12,7 @@ import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
@@ -188,9 +188,10 @@ def test_a_record_that_is_rewritten_without_a_pause_is_searched_and_read_whole_a
         ThreadPoolExecutor(3) as threads,
     ):
         begun = time.monotonic()
-        running = [threads.submit(agent.keep_writing, over)]
+        writing = threads.submit(agent.keep_writing, over)
+        asking = [threads.submit(keep, client, agent, over) for keep in (keep_reading, keep_searching)]
+        running: list[Future[Any]] = [writing, *asking]
         try:
-            running += [threads.submit(keep, client, agent, over) for keep in (keep_reading, keep_searching)]
             last = position()
             while time.monotonic() < begun + SECONDS and not any(one.done() for one in running):
                 over.wait(SAMPLE_SECONDS)
@@ -199,9 +200,9 @@ def test_a_record_that_is_rewritten_without_a_pause_is_searched_and_read_whole_a
                     last = now_at
         finally:
             over.set()
-        running[0].result()
+        writing.result()
         took = agent.written[-1] - begun
-        reading, searching = running[1].result(), running[2].result()
+        reading, searching = [one.result() for one in asking]
         wait_for(lambda: read_whole(client) == len(agent.written) - 1, "the last state", seconds=MAX_BEHIND_SECONDS)
     log.info(
         "%d states in %.1f s; %d reads, at most %.3f s behind; %d searches, at most %.3f s behind;"

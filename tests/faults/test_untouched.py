@@ -121,6 +121,10 @@ def number_of(client: httpx.Client, query: str) -> int | None:
     return numbers[0] if len(numbers) == 1 else None
 
 
+def wait_until_numbered(client: httpx.Client, query: str, number: int) -> None:
+    wait_for(lambda: number_of(client, query) == number, f"the session that says {query} has number {number}")
+
+
 @pytest.fixture
 def transcripts(tmp_path: Path) -> Transcripts:
     """A folder with turn files, projects and a state file: all that is a source's, and nothing else."""
@@ -141,7 +145,7 @@ def test_a_scan_live_changes_and_the_end_leave_everything_as_it_was(
         assert (kettle / ".cydonia" / beside).exists() == (mode == "WAL")
         before = state_of(transcripts.folder)
         with following(home, transcripts) as client:
-            wait_for(lambda: number_of(client, "in the first record") == 7, "the first session has its number")
+            wait_until_numbered(client, "in the first record", 7)
             assert hits(client, "in the turn file")
             assert state_of(transcripts.folder) == before
             with sleeping(home):
@@ -152,8 +156,8 @@ def test_a_scan_live_changes_and_the_end_leave_everything_as_it_was(
                 write_record(kettle, SECOND, "in the second record")
                 append(turn_file, user("appended to the turn file"))
                 changed = state_of(transcripts.folder)
-            wait_for(lambda: number_of(client, "in the second record") == 8, "the second session has its number")
-            wait_for(lambda: number_of(client, "one message more") == 7, "the changed record")
+            wait_until_numbered(client, "in the second record", 8)
+            wait_until_numbered(client, "one message more", 7)
             wait_for(lambda: hits(client, "appended to the turn file"), "the line that was appended")
             assert client.get("/session_read", params={"session": "kettle#7"}).is_success
             assert client.get("/session_read", params={"session": "kettle#9"}).json()["code"] == "not_found"
@@ -176,13 +180,13 @@ def test_a_registry_that_its_writer_left_in_the_middle_is_read_and_left_as_it_is
     assert journal.stat().st_size > 0
     before = state_of(transcripts.folder)
     with following(home, transcripts) as client:
-        wait_for(lambda: number_of(client, "in the first record") == 7, "the session has its number")
+        wait_until_numbered(client, "in the first record", 7)
         assert state_of(transcripts.folder) == before
         with sleeping(home):
             os.utime(journal)
             write_record(kettle, FIRST, "in the first record", "and one message more")
             changed = state_of(transcripts.folder)
-        wait_for(lambda: number_of(client, "one message more") == 7, "the changed record")
+        wait_until_numbered(client, "one message more", 7)
         assert state_of(transcripts.folder) == changed
     assert state_of(transcripts.folder) == changed
     with closing(sqlite3.connect(path_of_registry(kettle))) as database:
@@ -226,8 +230,7 @@ def test_a_writer_that_waits_for_no_lock_is_never_refused(home: Path, transcript
             for number, session_id in sessions:
                 write_record(kettle, session_id, f"round {number}")
                 due.append((number, session_id))
-                wait_for(lambda: refused or number_of(client, f"round {number}") == number, f"number {number}")  # noqa: B023
-                assert refused == []
+                wait_until_numbered(client, f"round {number}", number)
     finally:
         over.set()
         writing.join()

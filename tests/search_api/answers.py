@@ -39,6 +39,8 @@ HIT = Hit(
     at="2026-11-30T10:00:00.000Z",
     archived=False,
     deleted=False,
+    before=[],
+    after=[],
 )
 SEARCHED = SearchAnswer(
     query="off by one", hits=[HIT], more=False, cursor=None, notes=[], left_out=[], indexing=None, took_ms=1.5

@@ -70,7 +70,7 @@ def test_no_hits_say_so_with_the_query() -> None:
 
 def test_the_json_form_of_a_search_has_its_keys_and_no_others() -> None:
     form = json.loads(json_form(replace(SEARCHED, more=True, cursor="8f2c")))
-    assert list(form) == ["query", "hits", "more", "cursor", "notes", "left_out", "indexing", "took_ms"]
+    assert list(form) == ["query", "hits", "more", "cursor", "notes", "left_out", "indexing", "explain", "took_ms"]
     assert form["notes"] == ["more than 20 turns match; narrow the query or name a session"]
     assert form["hits"] == [
         {
@@ -323,4 +323,5 @@ def test_a_refusal_is_one_line() -> None:
 
 def test_the_form_of_a_search_lacks_only_the_limit() -> None:
     form = json.loads(json_form(SEARCHED))
-    assert {field.name for field in fields(SearchAnswer)} - set(form) == {"limit"}
+    renamed = {"explanation": "explain"}
+    assert {renamed.get(field.name, field.name) for field in fields(SearchAnswer)} - set(form) == {"limit"}
