@@ -90,7 +90,18 @@ def test_the_json_form_of_a_search_has_its_keys_and_no_others() -> None:
             "at": AT,
             "archived": False,
             "deleted": False,
+            "before": [],
+            "after": [],
         }
+    ]
+
+
+def test_lines_around_a_hit_say_how_far_from_it_they_stand() -> None:
+    hit = replace(HIT, before=["two before", "one\tbefore"], after=["one after"])
+    assert text_form(replace(SEARCHED, hits=[hit])).splitlines()[1:] == [
+        "  -2 two before",
+        "  -1 one before",
+        "  +1 one after",
     ]
 
 
