@@ -11,18 +11,19 @@ import shutil
 import uuid
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 import orjson
 
 from indexer.index import BULK, INDEX_VERSION, LANES, LIVE, ChunkDocument, IndexWriter
+from indexer.order import AFTER_ALL, TurnKey
 from indexer.store import chunks
 from indexer.store.writer import POSITIONS, StoreWriter
 from indexer.vocabulary import WORDS_FILE, VocabularyWriter
 from indexer.words import terms_of
 from schemas.errors import Unavailable
 from schemas.folding import fold
-from schemas.items import Layer
+from schemas.items import Kind, Layer
 
 log = logging.getLogger(__name__)
 
@@ -35,10 +36,7 @@ REBUILD_POSITION = "rebuild_position"
 WORDS_BYTES = "words_bytes"
 """How large the vocabulary was at the last commit: a smaller one was damaged."""
 
-TurnKey: TypeAlias = tuple[int, int, int]
-"""(turn time in ms, session, turn): the order of all answers."""
-
-_COLUMNS = "c.id, c.session, s.project, c.layer, t.at, c.size, b.body"
+_COLUMNS = "c.id, c.session, c.turn, s.project, c.layer, t.at, c.size, b.body"
 _JOINED = "JOIN bodies b ON b.chunk = c.id JOIN sessions s ON s.id = c.session"
 _DUE = (
     f"SELECT {_COLUMNS}, c.sequence FROM chunks c {_JOINED}"
@@ -53,7 +51,6 @@ _OF_TURN = (
     f"SELECT {_COLUMNS} FROM turns t JOIN chunks c ON c.session = t.session AND c.turn = t.turn {_JOINED}"
     " WHERE t.session = ? AND t.turn = ?"
 )
-_NEWEST: TurnKey = (2**62, 2**62, 2**62)
 
 
 class IndexFollower:
@@ -107,7 +104,7 @@ class IndexFollower:
             self._store.set_meta(WORDS_BYTES, 0)
             self._store.set_meta(POSITIONS[BULK], self._store.sequence)
             self._store.set_meta(POSITIONS[LIVE], self._store.sequence)
-            self._store.set_meta(REBUILD_POSITION, orjson.dumps(_NEWEST) if self._store.sequence else None)
+            self._store.set_meta(REBUILD_POSITION, orjson.dumps(AFTER_ALL) if self._store.sequence else None)
 
     def _open(self) -> None:
         folder = self.folder
@@ -161,11 +158,13 @@ class IndexFollower:
         return handed
 
     def _put_chunk(self, lane: int, row: Iterable[Any]) -> int:
-        chunk, session, project, layer, at_ms, size, body = row
-        texts = [text for row in chunks.unpack(body) for text in chunks.texts_of(row, layer)]
+        chunk, session, turn, project, layer, at_ms, size, body = row
+        rows = chunks.unpack(body)
+        texts = [text for row in rows for text in chunks.texts_of(row, layer)]
+        kinds = {Kind(row[1]) for row in rows}
         terms = terms_of(fold("\n".join(texts)))
         self._vocabulary.add(terms.distinct)
-        self._writers[lane].put(ChunkDocument(chunk, session, project, Layer(layer), at_ms, terms))
+        self._writers[lane].put(ChunkDocument(chunk, session, turn, project, Layer(layer), at_ms, kinds, terms))
         return int(size)
 
     def commit(self, lane: int) -> None:

@@ -10,16 +10,18 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
+from typing import cast
 
 import tantivy
 from tantivy import Document, FieldType, Index, Occur, Query, SchemaBuilder, TextAnalyzerBuilder, Tokenizer
 
+from indexer.order import TurnKey
 from indexer.query import All, Any, AnyTerm, Anything, ChunkQuery, Nothing, Phrase
 from indexer.words import RULES_VERSION, Terms
 from schemas.errors import Unavailable
-from schemas.items import Layer
+from schemas.items import Kind, Layer
 
-INDEX_VERSION = f"1 tantivy-{version('tantivy')} {RULES_VERSION}"
+INDEX_VERSION = f"2 tantivy-{version('tantivy')} {RULES_VERSION}"
 """An index of another version is rebuilt from the store."""
 
 LANES = ("bulk", "live")
@@ -27,6 +29,7 @@ BULK, LIVE = range(2)
 
 _TOKENIZER = "spaces"
 _TERMS = "terms"
+_KIND_KEYS = {kind: key for key, kind in enumerate(Kind)}
 _HEAP_BYTES = (96_000_000, 32_000_000)
 _FIRST_HITS = 1024
 """Tantivy sets memory aside for the number asked for: most searches find fewer than this in their window."""
@@ -35,9 +38,9 @@ _UNBOUNDED = 2**62
 
 def _schema() -> tantivy.Schema:
     builder = SchemaBuilder()
-    for key in ("chunk", "at", "session", "project", "layer"):
+    for key in ("chunk", "at", "session", "turn", "project", "layer", "kind"):
         # Signed: a delete by term on an unsigned field deletes nothing, and says nothing.
-        builder.add_integer_field(key, indexed=True, fast=key in ("chunk", "at"))
+        builder.add_integer_field(key, indexed=True, fast=key in ("chunk", "at", "session", "turn"))
     builder.add_text_field(_TERMS, tokenizer_name=_TOKENIZER, index_option="position")
     return builder.build()
 
@@ -59,9 +62,12 @@ class ChunkDocument:
 
     chunk: int
     session: int
+    turn: int
     project: int
     layer: Layer
     at_ms: int
+    kinds: Collection[Kind]
+    """Of its items."""
     terms: Terms
 
 
@@ -82,8 +88,11 @@ class IndexWriter:
         row.add_integer("chunk", document.chunk)
         row.add_integer("at", document.at_ms)
         row.add_integer("session", document.session)
+        row.add_integer("turn", document.turn)
         row.add_integer("project", document.project)
         row.add_integer("layer", document.layer)
+        for kind in document.kinds:
+            row.add_integer("kind", _KIND_KEYS[kind])
         row.add_text(_TERMS, document.terms.text)
         self._writer.add_document(row)
 
@@ -112,6 +121,8 @@ class Scope:
     """Included, like `from_ms`."""
     projects: Collection[int] | None = None
     sessions: Collection[int] | None = None
+    kinds: Collection[Kind] | None = None
+    """Chunks with items of one of these kinds."""
 
 
 class IndexReader:
@@ -157,22 +168,33 @@ class IndexReader:
         """In how many chunks a term is, in both folders; those that were deleted since count too."""
         return sum(searcher.doc_freq(_TERMS, term) for searcher in self._searchers)
 
-    def candidates(self, query: ChunkQuery, scope: Scope) -> set[int]:
-        """The chunks in scope that have what the query needs."""
+    def candidates(self, query: ChunkQuery, scope: Scope) -> dict[TurnKey, list[int]]:
+        """The chunks in scope that have what the query needs, by the turns they belong to."""
         built = self._within(self._built(query), scope)
-        found: set[int] = set()
+        found: dict[TurnKey, list[int]] = {}
         for searcher in self._searchers:
             limit = _FIRST_HITS
             hits = searcher.search(built, limit, count=False, order_by_field="chunk").hits
             while len(hits) == limit:
                 limit = min(limit * 8, searcher.num_docs + 1)
                 hits = searcher.search(built, limit, count=False, order_by_field="chunk").hits
-            found.update(chunk for chunk, _ in hits)
+            addresses = [address for _, address in hits]
+            at, session, turn = (
+                cast(list[int], searcher.fast_field_values(name, addresses)) for name in ("at", "session", "turn")
+            )
+            for (chunk, _), key in zip(hits, zip(at, session, turn, strict=True), strict=True):
+                found.setdefault(key, []).append(chunk)
         return found
 
     def _within(self, query: Query, scope: Scope) -> Query:
         parts = [query, Query.range_query(self._schema, "at", FieldType.Integer, scope.from_ms, scope.to_ms)]
-        for field, keys in (("layer", scope.layers), ("project", scope.projects), ("session", scope.sessions)):
+        kinds = None if scope.kinds is None else [_KIND_KEYS[kind] for kind in scope.kinds]
+        for field, keys in (
+            ("layer", scope.layers),
+            ("project", scope.projects),
+            ("session", scope.sessions),
+            ("kind", kinds),
+        ):
             if keys is not None:
                 parts.append(Query.term_set_query(self._schema, field, [int(key) for key in keys]))
         return Query.boolean_query([(Occur.Must, part) for part in parts])

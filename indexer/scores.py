@@ -14,7 +14,8 @@ import orjson
 from tantivy import FieldType, Occur, Query, Searcher
 
 from indexer.index import _TERMS, IndexReader, Scope
-from indexer.store.reader import StoreReader, TurnKey
+from indexer.order import TurnKey
+from indexer.store.reader import StoreReader
 from schemas.items import Layer
 
 _BATCH = 500
@@ -82,7 +83,7 @@ class WordScores:
             if len(found) > limit:
                 return None
             scores.update(found)
-        return self._placed(scores)
+        return scores
 
     def best(
         self, required: ChunkWords, words: Sequence[ScoredWord], scope: Scope, limit: int
@@ -101,7 +102,7 @@ class WordScores:
             found = self._search(searcher, Query.boolean_query(scored + unscored), scope, limit)
             is_all = is_all and len(found) < limit
             scores.update(found)
-        return self._placed(scores), is_all
+        return scores, is_all
 
     def frequency(self, word: ScoredWord) -> int | None:
         """In how many chunks a word is, at most; None where that is not known."""
@@ -124,12 +125,6 @@ class WordScores:
             chunks += found
         return chunks
 
-    def _placed(self, scores: dict[int, float]) -> dict[int, float]:
-        """The scores of those chunks that the store has, with their turns noted."""
-        for key, chunks in self._store.places_of(scores.keys() - self.turn_of.keys()).items():
-            self.turn_of.update(dict.fromkeys(chunks, key))
-        return {chunk: score for chunk, score in scores.items() if chunk in self.turn_of}
-
     def _search(
         self, searcher: Searcher, query: Query, scope: Scope, limit: int, chunks: Collection[int] | None = None
     ) -> dict[int, float]:
@@ -147,7 +142,11 @@ class WordScores:
         unscored = [(Occur.Must, Query.const_score_query(part, 0.0)) for part in within]
         scoped = Query.boolean_query([(Occur.Must, query), *unscored])
         hits = searcher.search(scoped, min(limit, searcher.num_docs), count=False).hits
-        found = cast(list[int], searcher.fast_field_values("chunk", [address for _, address in hits]))
+        addresses = [address for _, address in hits]
+        found, *keys = (
+            cast(list[int], searcher.fast_field_values(name, addresses)) for name in ("chunk", "at", "session", "turn")
+        )
+        self.turn_of.update(zip(found, zip(*keys, strict=True), strict=True))
         return {chunk: score for chunk, (score, _) in zip(found, hits, strict=True)}
 
     def _scored(self, searcher: Searcher, word: ScoredWord) -> Query:

@@ -13,8 +13,9 @@ from dataclasses import replace
 from itertools import count
 
 from indexer.index import Scope
+from indexer.order import TurnKey
 from indexer.scores import Beginning, ChunkWords, EveryWord, ScoredWord, SomeWord, Word, WordScores
-from indexer.store.reader import Condition, StoreReader, TurnKey
+from indexer.store.reader import Condition, StoreReader
 from indexer.vocabulary import Fits, VocabularyReader
 from indexer.words import WINDOW_CHARS, windows
 from search_api.filters import END_OF_TIME_MS, TimeBounds

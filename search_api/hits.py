@@ -1,6 +1,7 @@
 """How a turn that matches is answered, and what is said where none does."""
 
-from indexer.store.reader import Condition, Session, StoreReader, TurnKey
+from indexer.order import TurnKey
+from indexer.store.reader import Condition, Session, StoreReader
 from schemas.answers import Hit
 from schemas.folding import fold
 from schemas.texts import collapsed

@@ -10,7 +10,8 @@ from hashlib import blake2b
 from itertools import islice
 
 from indexer.index import Scope
-from indexer.store.reader import ChunkBody, Condition, Order, Session, TurnKey
+from indexer.order import Order, TurnKey
+from indexer.store.reader import ChunkBody, Condition, Session
 from schemas.errors import Timeout
 from schemas.references import Turns
 from search_api.candidates import DEEPER, Candidates

@@ -3,7 +3,8 @@
 from collections.abc import Callable
 from itertools import islice
 
-from indexer.store.reader import AFTER_ALL, BEFORE_ALL, Session, TurnKey
+from indexer.order import AFTER_ALL, BEFORE_ALL, TurnKey
+from indexer.store.reader import Session
 from schemas.answers import Explanation, Road, SearchAnswer
 from schemas.errors import InvalidQuery, NoSuchTurn, Timeout
 from schemas.requests import SearchRequest

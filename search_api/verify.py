@@ -28,6 +28,13 @@ class Gaze:
         return cls({Layer.CONVERSATION: CONVERSATION_KINDS & wanted, Layer.DETAIL: detail})
 
     @property
+    def selected_kinds(self) -> frozenset[Kind] | None:
+        """The kinds that are looked through where that is not all that the layers have."""
+        kinds = frozenset[Kind]().union(*self.kinds.values())
+        whole = {Layer.CONVERSATION: CONVERSATION_KINDS, Layer.DETAIL: DETAIL_KINDS}
+        return None if all(self.kinds[layer] == whole[layer] for layer in self.layers) else kinds
+
+    @property
     def layers(self) -> list[Layer]:
         return [layer for layer, kinds in self.kinds.items() if kinds]
 

@@ -10,8 +10,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
 from indexer.index import IndexReader, Scope
+from indexer.order import Order, TurnKey
 from indexer.query import Anything, ChunkQuery, Nothing
-from indexer.store.reader import ChunkBody, Condition, Order, Session, StoreReader, TurnKey
+from indexer.store.reader import ChunkBody, Condition, Session, StoreReader
 from indexer.vocabulary import VocabularyReader
 from schemas.references import Turns
 from search_api.filters import TimeBounds
@@ -215,7 +216,7 @@ class Walk:
 
     def _indexed_scope(self) -> Scope:
         """What of the scope the index can tell: the rest is told by the store, turn by turn."""
-        scope = Scope(self.gaze.layers, self.bounds.from_ms, self.bounds.to_ms)
+        scope = Scope(self.gaze.layers, self.bounds.from_ms, self.bounds.to_ms, kinds=self.gaze.selected_kinds)
         if self.session is not None:
             return replace(scope, sessions=[self.session.id])
         sessions = self.tools.store.session_keys(self.condition, MAX_INDEXED_SESSIONS)
@@ -263,7 +264,7 @@ class Walk:
             to_ms=within.to_ms if last is None else min(last[0], within.to_ms),
         )
         with self.cost.timed("candidates"):
-            places = self.tools.store.places_of(self.tools.index.candidates(query, window))
+            places = self.tools.index.candidates(query, window)
         keys = [key for key in places if self._is_between(after, key, end)]
         if self.is_explained:
             self.cost.windows.append(Window(f"index: {query}", self.tools.index.most_chunks(query), len(keys)))

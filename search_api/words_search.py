@@ -4,7 +4,7 @@ from collections.abc import Callable
 from itertools import islice
 from typing import Literal
 
-from indexer.store.reader import AFTER_ALL, BEFORE_ALL
+from indexer.order import AFTER_ALL, BEFORE_ALL
 from schemas.answers import Hit, SearchAnswer
 from schemas.errors import InvalidArgument, InvalidQuery, NoSuchTurn, StaleCursor
 from schemas.requests import SearchRequest

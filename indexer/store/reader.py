@@ -9,20 +9,13 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Any
 
+from indexer.order import Order, TurnKey
 from indexer.store.schema import open_for_reading
 from schemas.errors import Unavailable
 from schemas.folding import fold
 from schemas.items import Layer
-
-TurnKey: TypeAlias = tuple[int, int, int]
-"""(turn time in ms, session, turn): the order of all answers."""
-
-Order: TypeAlias = Literal["newest", "oldest"]
-
-BEFORE_ALL: TurnKey = (-1, -1, -1)
-AFTER_ALL: TurnKey = (2**62, 2**62, 2**62)
 
 _BATCH = 500
 """Values bound in one statement."""

@@ -8,7 +8,7 @@ from indexer.index import BULK, LANES, LIVE, ChunkDocument, IndexReader, IndexWr
 from indexer.query import All, Any, AnyTerm, Anything, ChunkQuery, Nothing, Phrase
 from indexer.words import terms_of
 from schemas.errors import Unavailable
-from schemas.items import Layer
+from schemas.items import Kind, Layer
 
 EVERYWHERE = Scope(layers=list(Layer), from_ms=0, to_ms=2**53)
 
@@ -19,10 +19,14 @@ def live(tmp_path: Path) -> Iterator[IndexWriter]:
         yield writer
 
 
+def chunks_named(reader: IndexReader, query: ChunkQuery, scope: Scope) -> set[int]:
+    return {chunk for chunks in reader.candidates(query, scope).values() for chunk in chunks}
+
+
 def document(
     chunk: int, text: str, *, session: int = 1, project: int = 1, layer: int = 0, at_ms: int = 0
 ) -> ChunkDocument:
-    return ChunkDocument(chunk, session, project, Layer(layer), at_ms, terms_of(text))
+    return ChunkDocument(chunk, session, 1, project, Layer(layer), at_ms, [Kind.USER], terms_of(text))
 
 
 def test_a_chunk_that_is_written_twice_is_there_once_as_it_was_written_last(tmp_path: Path, live: IndexWriter) -> None:
@@ -33,8 +37,8 @@ def test_a_chunk_that_is_written_twice_is_there_once_as_it_was_written_last(tmp_
     live.commit()
     reader = IndexReader(tmp_path)
     assert reader.documents() == 1
-    assert reader.candidates(AnyTerm(("words",)), EVERYWHERE) == {7}
-    assert reader.candidates(AnyTerm(("first", "second")), EVERYWHERE) == set()
+    assert chunks_named(reader, AnyTerm(("words",)), EVERYWHERE) == {7}
+    assert chunks_named(reader, AnyTerm(("first", "second")), EVERYWHERE) == set()
 
 
 def test_a_chunk_that_is_removed_is_gone_with_the_next_commit(tmp_path: Path, live: IndexWriter) -> None:
@@ -43,7 +47,7 @@ def test_a_chunk_that_is_removed_is_gone_with_the_next_commit(tmp_path: Path, li
     live.commit()
     live.remove(1)
     live.commit()
-    assert IndexReader(tmp_path).candidates(AnyTerm(("words",)), EVERYWHERE) == {2}
+    assert chunks_named(IndexReader(tmp_path), AnyTerm(("words",)), EVERYWHERE) == {2}
 
 
 def test_both_folders_are_searched_and_what_was_committed_is_seen_after_a_reload(
@@ -56,7 +60,7 @@ def test_both_folders_are_searched_and_what_was_committed_is_seen_after_a_reload
         live.put(document(2, "words"))
         live.commit()
         reader.reload()
-        assert reader.candidates(AnyTerm(("words",)), EVERYWHERE) == {1, 2}
+        assert chunks_named(reader, AnyTerm(("words",)), EVERYWHERE) == {1, 2}
 
 
 @pytest.mark.parametrize(
@@ -84,7 +88,7 @@ def test_a_query_finds_the_chunks_for_which_it_holds(
         live.put(document(chunk, text))
     live.commit()
     reader = IndexReader(tmp_path)
-    assert reader.candidates(query, EVERYWHERE) == found
+    assert chunks_named(reader, query, EVERYWHERE) == found
     assert reader.most_chunks(query) >= len(found)
 
 
@@ -103,14 +107,14 @@ def test_only_what_is_in_scope_is_a_candidate(tmp_path: Path, live: IndexWriter,
     for n in range(1, 5):
         live.put(document(n, "words", session=n, project=1 + (n > 2), layer=int(n == 4), at_ms=n * 10))
     live.commit()
-    assert IndexReader(tmp_path).candidates(AnyTerm(("words",)), scope) == found
+    assert chunks_named(IndexReader(tmp_path), AnyTerm(("words",)), scope) == found
 
 
 def test_thousands_of_candidates_are_all_named(tmp_path: Path, live: IndexWriter) -> None:
     for chunk in range(9_000):
         live.put(document(chunk, f"words {chunk}"))
     live.commit()
-    assert IndexReader(tmp_path).candidates(AnyTerm(("words",)), EVERYWHERE) == set(range(9_000))
+    assert chunks_named(IndexReader(tmp_path), AnyTerm(("words",)), EVERYWHERE) == set(range(9_000))
 
 
 def test_a_chunk_in_both_folders_is_one_candidate(tmp_path: Path, live: IndexWriter) -> None:
@@ -118,7 +122,7 @@ def test_a_chunk_in_both_folders_is_one_candidate(tmp_path: Path, live: IndexWri
         for writer in (bulk, live):
             writer.put(document(1, "words"))
             writer.commit()
-        assert IndexReader(tmp_path).candidates(AnyTerm(("words",)), EVERYWHERE) == {1}
+        assert chunks_named(IndexReader(tmp_path), AnyTerm(("words",)), EVERYWHERE) == {1}
 
 
 def test_a_folder_takes_one_writer_at_a_time(tmp_path: Path, live: IndexWriter) -> None:

@@ -13,7 +13,7 @@ from indexer.index import ChunkDocument, IndexReader, IndexWriter, Scope
 from indexer.vocabulary import VocabularyReader, VocabularyWriter
 from indexer.words import GAP, STRIDE_CHARS, WINDOW_CHARS, terms_of, windows
 from schemas.folding import fold
-from schemas.items import Layer
+from schemas.items import Kind, Layer
 from schemas.texts import trimmed, without_surrogates
 from search_api.plan import MANY_WORDS, plan_text
 from tests.properties.random_texts import WORDS, random_case, random_run, random_text
@@ -29,9 +29,8 @@ class Indexed:
     vocabulary: VocabularyReader
 
     def candidates(self, query: str, most_words: int) -> set[int]:
-        return self.index.candidates(
-            plan_text(query, self.vocabulary, self.index.frequency, most_words).query, EVERYWHERE
-        )
+        plan = plan_text(query, self.vocabulary, self.index.frequency, most_words)
+        return {chunk for chunks in self.index.candidates(plan.query, EVERYWHERE).values() for chunk in chunks}
 
 
 @pytest.fixture(scope="module")
@@ -46,7 +45,7 @@ def indexed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Indexed]:
                 for number in range(lane, DOCUMENTS, 2):
                     terms = terms_of(fold(texts[number]))
                     vocabulary.add(terms.distinct)
-                    writer.put(ChunkDocument(number, 1, 1, Layer.CONVERSATION, number, terms))
+                    writer.put(ChunkDocument(number, 1, 1, 1, Layer.CONVERSATION, number, [Kind.USER], terms))
                 vocabulary.flush()
                 writer.commit()
     with closing(VocabularyReader(folder / "words")) as words:
