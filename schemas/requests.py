@@ -102,10 +102,14 @@ class SearchRequest(Filters):
 
     query: str = Field(description="What to find, at most 4,096 characters.")
     session: str | None = Field(None, description="Search one session; turns written on it narrow the search to them.")
-    mode: Literal["text", "regex", "words"] = Field("text", description="`text`: exactly this text, ignoring case.")
+    mode: Literal["text", "regex", "words"] = Field(
+        "text", description="`text`: exactly this text, ignoring case; `regex`; `words`: ranked words."
+    )
     full: bool = Field(False, description="Look through detail as well as conversation.")
     kind: Kinds = Field([], description="Only items of these kinds.")
-    order: Literal["newest", "oldest"] = Field("newest", description="By the time of the turn.")
+    order: Literal["newest", "oldest", "best"] | None = Field(
+        None, description="By the time of the turn, or in words mode, where that is the default, by how well it fits."
+    )
     limit: int = Field(MAX_SEARCH_LIMIT, ge=1, le=MAX_SEARCH_LIMIT, description="Turns at most.")
     context: int = Field(0, ge=0, le=5, description="Lines of the same item before and after the line.")
     explain: bool = Field(False, description="Say how the query was answered and what it cost.")

@@ -120,6 +120,11 @@ class LimitsSettings(Section):
     """`[limits]`"""
 
     search_seconds: float = Field(default=10.0, gt=0, description="A search that takes longer is ended with `timeout`.")
+    regex_seconds: float = Field(
+        default=5.0,
+        gt=0,
+        description="A search for an expression that takes longer says how far it got, with a cursor.",
+    )
     concurrent_calls: int = Field(default=8, ge=1, description="Calls answered at once.")
     waiting_calls: int = Field(default=64, ge=0, description="Calls that may wait for their turn; one more is `busy`.")
     body_bytes: int = Field(default=1_000_000, ge=1, description="A larger request body is `too_large`.")

@@ -28,8 +28,9 @@ from schemas.answers import (
 from schemas.errors import Unavailable
 from schemas.requests import ReadRequest, SearchRequest, SessionsRequest
 from schemas.settings import Settings, resolved
-from search_api import read, search, sessions
+from search_api import read, search, sessions, words_search
 from search_api.caller import Caller
+from search_api.ranked import RankedLists
 from search_api.walk import Tools
 
 WORKTREES = "/.cydonia/worktrees/"
@@ -79,7 +80,8 @@ class Archive:
 
     def __init__(self, settings: Settings) -> None:
         self._data_dir = resolved(settings.data_dir)
-        self._search_seconds = settings.limits.search_seconds
+        self._limits = settings.limits
+        self._ranked = RankedLists()
         allowed = settings.access.projects
         self._allowed = None if allowed is None else [str(resolved(path)) for path in allowed]
         self._idle: queue.SimpleQueue[_Handles] = queue.SimpleQueue()
@@ -116,11 +118,21 @@ class Archive:
 
     def search(self, request: SearchRequest, caller: Caller) -> SearchAnswer:
         started = time.monotonic()
-        deadline = started + self._search_seconds
+        deadline = started + (self._limits.regex_seconds if request.mode == "regex" else self._limits.search_seconds)
+        now_ms = _now_ms()
+
+        def is_late() -> bool:
+            return time.monotonic() > deadline
+
         with self._handles() as handles:
-            answer = search.search(
-                handles.tools(), request, caller, now_ms=_now_ms(), is_late=lambda: time.monotonic() > deadline
-            )
+            tools = handles.tools()
+            if request.mode == "words":
+                order = request.order or "best"
+                answer = words_search.search_words(
+                    tools, request, caller, order=order, now_ms=now_ms, is_late=is_late, lists=self._ranked
+                )
+            else:
+                answer = search.search(tools, request, caller, now_ms=now_ms, is_late=is_late)
             took_ms = round((time.monotonic() - started) * 1000, 3)
             return replace(answer, indexing=indexing(handles.store), took_ms=took_ms)
 

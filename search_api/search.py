@@ -3,10 +3,10 @@
 from collections.abc import Callable
 from itertools import islice
 
-from indexer.order import AFTER_ALL, BEFORE_ALL, TurnKey
+from indexer.order import AFTER_ALL, BEFORE_ALL, Order, TurnKey
 from indexer.store.reader import Session
 from schemas.answers import Explanation, Road, SearchAnswer
-from schemas.errors import InvalidQuery, NoSuchTurn, Timeout
+from schemas.errors import InvalidArgument, InvalidQuery, NoSuchTurn, Timeout
 from schemas.requests import SearchRequest
 from schemas.texts import trimmed, without_surrogates
 from schemas.times import iso_utc
@@ -33,6 +33,7 @@ def search(
         TurndexError: the words of the call are off, or `is_late` before there were enough hits.
     """
     query = _checked_query(request)
+    order = _order(request)
     store = tools.store
     scope = scope_of(store, request.project, caller.project, with_closed=request.closed == "include")
     names = Names(store, scope.project)
@@ -46,11 +47,12 @@ def search(
     bound_to = fingerprint(
         {
             **request.model_dump(exclude={"cursor", "limit", "context", "explain"}),
+            "order": order,
             "query": query,
             "about": scope.project and scope.project.path,
         }
     )
-    after = AFTER_ALL if request.order == "newest" else BEFORE_ALL
+    after = AFTER_ALL if order == "newest" else BEFORE_ALL
     if request.cursor is not None:
         *place, from_ms, to_ms = read_cursor(request.cursor, bound_to, 5)
         after, bounds = (place[0], place[1], place[2]), TimeBounds(from_ms, to_ms)
@@ -63,7 +65,7 @@ def search(
         session=session,
         turns=turns,
         bounds=bounds,
-        order=request.order,
+        order=order,
         context=request.context,
         is_late=is_late,
         is_explained=request.explain,
@@ -90,6 +92,12 @@ def search(
     cursor = None if next_place is None else write_cursor(bound_to, [*next_place, bounds.from_ms, bounds.to_ms])
     explanation = _explanation(walk.cost) if request.explain else None
     return SearchAnswer(query, hits, cursor is not None, cursor, notes, [], None, 0.0, request.limit, explanation)
+
+
+def _order(request: SearchRequest) -> Order:
+    if request.order == "best":
+        raise InvalidArgument("order", "order best ranks words: pass mode=words, or order newest or oldest")
+    return request.order or "newest"
 
 
 def _explanation(cost: Cost) -> Explanation:

@@ -23,14 +23,7 @@ from tests.served import served
 
 Case: TypeAlias = dict[str, Any]
 
-MODES = {"text", "regex"}
-"""The modes that the cases are run in."""
-
-CASES: list[Case] = [
-    case
-    for case in json.loads(Path(__file__).with_name("cases.json").read_text(encoding="utf-8"))
-    if case["args"].get("mode", "text") in MODES
-]
+CASES: list[Case] = json.loads(Path(__file__).with_name("cases.json").read_text(encoding="utf-8"))
 
 AS_PROCESSES = {
     "inside a word, any case",
@@ -92,7 +85,7 @@ def test_a_case_is_answered_as_written_to_a_shell(doors: dict[str, Door], door: 
 
 
 def test_the_cases_are_all_there() -> None:
-    assert len(CASES) == 124
+    assert len(CASES) == 129
     assert {case["name"] for case in CASES} >= AS_PROCESSES
 
 

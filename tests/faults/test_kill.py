@@ -69,6 +69,7 @@ def test_it_is_killed_while_agents_write(tmp_path: Path, random: Random) -> None
             check_agreement(settings, QUERIES)
             if kill % 10 == 9:
                 agents += agents_of_another_project(random, transcripts, kill)
+    check_nothing_failed(tmp_path / "log")
 
 
 def agents_of_another_project(random: Random, transcripts: Transcripts, number: int) -> list[RecordAgent]:
@@ -93,3 +94,10 @@ def test_it_is_killed_during_a_first_scan(tmp_path: Path, random: Random) -> Non
                 shutil.rmtree(settings.data_dir)
     index(settings)
     check_agreement(settings, QUERIES)
+    check_nothing_failed(tmp_path / "log")
+
+
+def check_nothing_failed(log: Path) -> None:
+    """None of those that were killed had failed before."""
+    said = log.read_text(encoding="utf-8")
+    assert "Traceback" not in said, said

@@ -25,9 +25,11 @@ def test_a_search_has_its_defaults() -> None:
         "until": None,
         "archived": "include",
         "closed": "exclude",
-        "order": "newest",
+        "order": None,
         "limit": 20,
         "cursor": None,
+        "context": 0,
+        "explain": False,
     }
 
 
