@@ -588,6 +588,8 @@ class Indexer:
                 due = pipeline.next_due()
                 pipeline.schedule.wait(next_look if due is None else min(due, next_look))
         finally:
+            if not self._is_stopping:
+                self._failure = "indexing has ended by a fault of ours, described in the log; restart the server"
             self._watcher.stop()
             pipeline.close()
 

@@ -6,7 +6,6 @@ The index is compared with one that holds the terms of all chunks in memory.
 from collections.abc import Iterator
 from contextlib import ExitStack, closing
 from dataclasses import replace
-from pathlib import Path
 from random import Random
 
 import pytest
@@ -14,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from indexer.index import LANES, ChunkDocument, IndexReader, IndexWriter, Scope
-from indexer.query import All, Any, Anything, AnyTerm, ChunkQuery, Nothing, Phrase
+from indexer.query import All, Any, AnyTerm, Anything, ChunkQuery, Nothing, Phrase
 from indexer.words import terms_of
 from schemas.items import Kind, Layer
 

@@ -179,6 +179,22 @@ def test_an_indexer_that_fails_says_so_and_tries_again(
         indexer.stop()
 
 
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+def test_an_indexer_that_ended_by_a_fault_says_so_and_lets_go_of_the_data_directory(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def faulty(_: Pipeline) -> bool:
+        raise KeyError("a fault")
+
+    with monkeypatch.context() as broken:
+        broken.setattr(Pipeline, "step", faulty)
+        indexer = Indexer(settings)
+        indexer.start()
+        wait_for(lambda: "ended by a fault" in " ".join(indexer.status().notes), "it says so")
+        indexer.stop()
+    index(settings)
+
+
 # What takes a look through the folders.
 
 
