@@ -9,17 +9,14 @@ that hold what it asks for by themselves; only if these are few are the lists of
 """
 
 from collections.abc import Iterable
-from dataclasses import replace
 from itertools import count
 
 from indexer.index import Scope
 from indexer.order import TurnKey
 from indexer.scores import Beginning, ChunkWords, EveryWord, ScoredWord, SomeWord, Word, WordScores
-from indexer.store.reader import Condition, StoreReader
 from indexer.vocabulary import Fits, VocabularyReader
 from indexer.words import WINDOW_CHARS, windows
-from search_api.filters import END_OF_TIME_MS, TimeBounds
-from search_api.verify import Gaze
+from search_api.filters import END_OF_TIME_MS
 from search_api.walk import Tools
 from search_api.words_query import AllOf, AnyOf, Facts, Term, Without, is_selective, sought
 
@@ -163,17 +160,6 @@ class Candidates:
         if listed is None:
             return self._scores.of(word, self._scope, len(chunks), chunks) or {}
         return {chunk: score for chunk, score in listed.items() if chunk in chunks}
-
-
-def indexed_scope(
-    store: StoreReader, gaze: Gaze, bounds: TimeBounds, condition: Condition, project: int | None, most_sessions: int
-) -> Scope:
-    """What of a search's scope the index can tell; a filter that lets more than `most_sessions` through is not."""
-    scope = Scope(gaze.layers, bounds.from_ms, bounds.to_ms)
-    sessions = store.session_keys(condition, most_sessions)
-    if sessions is not None:
-        return replace(scope, sessions=sessions)
-    return scope if project is None else replace(scope, projects=[project])
 
 
 def _indexed(term: Term, vocabulary: VocabularyReader) -> list[ScoredWord]:

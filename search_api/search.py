@@ -6,18 +6,16 @@ from itertools import islice
 from indexer.order import AFTER_ALL, BEFORE_ALL, Order, TurnKey
 from indexer.store.reader import Session
 from schemas.answers import Explanation, Road, SearchAnswer
-from schemas.errors import InvalidArgument, InvalidQuery, NoSuchTurn, Timeout
+from schemas.errors import InvalidArgument, InvalidQuery, Timeout
 from schemas.requests import SearchRequest
 from schemas.texts import trimmed, without_surrogates
 from schemas.times import iso_utc
 from search_api.caller import Caller
-from search_api.cursor import fingerprint, read_cursor, write_cursor
-from search_api.filters import END_OF_TIME_MS, TimeBounds, session_condition, time_bounds
+from search_api.filters import END_OF_TIME_MS
 from search_api.finders import Finder, RegexFinder, TextFinder
 from search_api.hits import hit_of, nothing_notes
-from search_api.naming import Names
 from search_api.regex import compile_regex
-from search_api.resolve import Resolver, scope_of
+from search_api.search_scope import UNBOUND, search_scope
 from search_api.verify import Gaze, Match
 from search_api.walk import Cost, OutOfTime, Tools, Walk
 
@@ -34,37 +32,14 @@ def search(
     """
     query = _checked_query(request)
     order = _order(request)
-    store = tools.store
-    scope = scope_of(store, request.project, caller.project, with_closed=request.closed == "include")
-    names = Names(store, scope.project)
-    bounds = time_bounds(request, now_ms)
-    session, turns = None, None
-    if request.session is not None:
-        session, turns = Resolver(store, scope).session(request.session)
-        if turns is not None and turns.first > session.turns:
-            raise NoSuchTurn(f"{names.of(session)} has {session.turns} turns", session.turns)
-    condition = session_condition(request, scope, session.id if session else None)
-    bound_to = fingerprint(
-        {
-            **request.model_dump(exclude={"cursor", "limit", "context", "explain"}),
-            "order": order,
-            "query": query,
-            "about": scope.project and scope.project.path,
-        }
-    )
-    after = AFTER_ALL if order == "newest" else BEFORE_ALL
-    if request.cursor is not None:
-        *place, from_ms, to_ms = read_cursor(request.cursor, bound_to, 5)
-        after, bounds = (place[0], place[1], place[2]), TimeBounds(from_ms, to_ms)
+    asked = {**request.model_dump(exclude=UNBOUND), "query": query, "order": order}
+    scope = search_scope(tools.store, request, caller, now_ms, asked)
+    after = scope.place or (AFTER_ALL if order == "newest" else BEFORE_ALL)
     walk = Walk(
         tools=tools,
         finder=_finder(request, query, is_late),
         gaze=Gaze.of(request.kind, request.full),
-        condition=condition,
-        project=scope.project.id if scope.project and session is None else None,
-        session=session,
-        turns=turns,
-        bounds=bounds,
+        scope=scope,
         order=order,
         context=request.context,
         is_late=is_late,
@@ -77,7 +52,7 @@ def search(
             found.append(one)
     except OutOfTime as late:
         stopped_at = late.key
-    hits = [hit_of(names, *one) for one in found[: request.limit]]
+    hits = [hit_of(scope.names, *one) for one in found[: request.limit]]
     notes: list[str] = []
     next_place: TurnKey | None = None
     if len(found) > request.limit:
@@ -88,8 +63,8 @@ def search(
             raise Timeout(f"{notes[0]}; narrow the query, or name a session or a time")
         next_place = stopped_at
     elif not hits and request.cursor is None:
-        notes = nothing_notes(store, names, condition, query)
-    cursor = None if next_place is None else write_cursor(bound_to, [*next_place, bounds.from_ms, bounds.to_ms])
+        notes = nothing_notes(tools.store, scope.names, scope.condition, query)
+    cursor = None if next_place is None else scope.cursor(next_place)
     explanation = _explanation(walk.cost) if request.explain else None
     return SearchAnswer(query, hits, cursor is not None, cursor, notes, [], None, 0.0, request.limit, explanation)
 

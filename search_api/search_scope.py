@@ -1,9 +1,10 @@
 """What a search is about: the words of its call, resolved in one state of the store."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
+from indexer.index import Scope
 from indexer.store.reader import Condition, Session, StoreReader
 from schemas.errors import NoSuchTurn
 from schemas.references import Turns
@@ -13,12 +14,17 @@ from search_api.cursor import fingerprint, read_cursor, write_cursor
 from search_api.filters import TimeBounds, session_condition, time_bounds
 from search_api.naming import Names
 from search_api.resolve import Resolver, scope_of
+from search_api.verify import Gaze
 
 PLACE_LENGTH = 3
 """Numbers of which a place in an answer is made."""
 
 UNBOUND = {"cursor", "limit", "context", "explain"}
 """Arguments that may differ between two pages of one search."""
+
+
+MAX_INDEXED_SESSIONS = 1000
+"""A filter that lets so many sessions through at most is part of the index query; a wider one is not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +44,16 @@ class SearchScope:
     """What the cursors of this search are bound to."""
     place: tuple[int, int, int] | None
     """Where the cursor of the call says that the page begins; None: at the first one."""
+
+    def indexed(self, store: StoreReader, gaze: Gaze) -> Scope:
+        """What of it the index can tell: the rest is told by the store, turn by turn."""
+        scope = Scope(gaze.layers, self.bounds.from_ms, self.bounds.to_ms, kinds=gaze.selected_kinds)
+        if self.session is not None:
+            return replace(scope, sessions=[self.session.id])
+        sessions = store.session_keys(self.condition, MAX_INDEXED_SESSIONS)
+        if sessions is not None:
+            return replace(scope, sessions=sessions)
+        return scope if self.project is None else replace(scope, projects=[self.project])
 
     def cursor(self, place: tuple[int, int, int]) -> str:
         """The cursor of the page that begins at a place; it keeps the times that an age meant at first."""

@@ -12,16 +12,12 @@ from dataclasses import dataclass, field, replace
 from indexer.index import IndexReader, Scope
 from indexer.order import Order, TurnKey
 from indexer.query import Anything, ChunkQuery, Nothing
-from indexer.store.reader import ChunkBody, Condition, Session, StoreReader
+from indexer.store.reader import ChunkBody, Session, StoreReader
 from indexer.vocabulary import VocabularyReader
-from schemas.references import Turns
-from search_api.filters import TimeBounds
 from search_api.finders import Finder, Plan
 from search_api.plan import FEW_WORDS, MANY_WORDS
+from search_api.search_scope import SearchScope
 from search_api.verify import Gaze, Match, first_match
-
-MAX_INDEXED_SESSIONS = 1000
-"""A filter that lets so many sessions through at most is part of the index query; a wider one is not."""
 
 STORE_WINDOW_TURNS = 128
 """Turns read from the store at a time where the index cannot tell them apart; doubled up to 16 times this."""
@@ -106,14 +102,7 @@ class Walk:
     tools: Tools
     finder: Finder
     gaze: Gaze
-    condition: Condition
-    """What the sessions must fulfil."""
-    project: int | None
-    """The project that all of them are in, where there is one."""
-    session: Session | None
-    """The one session, where one is named, and of it just these turns."""
-    turns: Turns | None
-    bounds: TimeBounds
+    scope: SearchScope
     order: Order
     context: int
     """Lines to answer before and after each matching one."""
@@ -172,28 +161,28 @@ class Walk:
 
     def _is_wanted(self, key: TurnKey) -> bool:
         at_ms, session, turn = key
-        if not self.bounds.from_ms <= at_ms <= self.bounds.to_ms:
+        if not self.scope.bounds.from_ms <= at_ms <= self.scope.bounds.to_ms:
             return False
-        if self.turns is not None and not self.turns.first <= turn <= self.turns.last:
+        if self.scope.turns is not None and not self.scope.turns.first <= turn <= self.scope.turns.last:
             return False
         return self._session_of(session) is not None
 
     def _session_of(self, session: int) -> Session | None:
         if session not in self._admitted:
-            self._admitted[session] = self.tools.store.session(session, self.condition)
+            self._admitted[session] = self.tools.store.session(session, self.scope.condition)
         return self._admitted[session]
 
     def _windows(self, plan: Plan, after: TurnKey) -> Iterator[_Turns]:
         """The turns to look at, in order; those between two windows cannot match."""
         if isinstance(plan.query, Nothing):
             return
-        session, store = self.session, self.tools.store
+        session, store = self.scope.session, self.tools.store
         if session is not None and session.turns <= STORE_WINDOW_TURNS:
             turns = self._turns_of(session, after)
             self.cost.windows.append(Window("store: the session's turns", None, len(turns)))
             yield _Turns(turns, None)
             return
-        within = self._indexed_scope()
+        within = self.scope.indexed(self.tools.store, self.gaze)
         after = self._start(after)
         sizes: Sequence[int]
         if not plan.is_complete:
@@ -214,16 +203,6 @@ class Walk:
             after = end
             self._check_time(after)
 
-    def _indexed_scope(self) -> Scope:
-        """What of the scope the index can tell: the rest is told by the store, turn by turn."""
-        scope = Scope(self.gaze.layers, self.bounds.from_ms, self.bounds.to_ms, kinds=self.gaze.selected_kinds)
-        if self.session is not None:
-            return replace(scope, sessions=[self.session.id])
-        sessions = self.tools.store.session_keys(self.condition, MAX_INDEXED_SESSIONS)
-        if sessions is not None:
-            return replace(scope, sessions=sessions)
-        return scope if self.project is None else replace(scope, projects=[self.project])
-
     def _between(self, query: ChunkQuery, after: TurnKey, end: TurnKey | None, within: Scope) -> Iterator[_Turns]:
         """The turns behind one and up to another, from the index, or from the store where that is as good."""
         if isinstance(query, Anything) and within.sessions is None and within.projects is None:
@@ -233,14 +212,14 @@ class Walk:
     def _start(self, after: TurnKey) -> TurnKey:
         """The place to start from: that of the cursor, or where the time bounds begin, whichever is later."""
         if self.order == "newest":
-            return min(after, (self.bounds.to_ms + 1, -1, -1))
-        return max(after, (self.bounds.from_ms, -1, -1))
+            return min(after, (self.scope.bounds.to_ms + 1, -1, -1))
+        return max(after, (self.scope.bounds.from_ms, -1, -1))
 
     def _is_past_bounds(self, key: TurnKey) -> bool:
-        return key[0] < self.bounds.from_ms if self.order == "newest" else key[0] > self.bounds.to_ms
+        return key[0] < self.scope.bounds.from_ms if self.order == "newest" else key[0] > self.scope.bounds.to_ms
 
     def _turns_of(self, session: Session, after: TurnKey) -> Sequence[TurnKey]:
-        turns = (self.turns.first, self.turns.last) if self.turns else None
+        turns = (self.scope.turns.first, self.scope.turns.last) if self.scope.turns else None
         return self.tools.store.turns_past(after, self.order, session.turns, session.id, turns)
 
     def _from_store(self, after: TurnKey, end: TurnKey | None) -> Iterator[_Turns]:

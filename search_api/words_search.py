@@ -6,19 +6,15 @@ from typing import Literal
 
 from indexer.order import AFTER_ALL, BEFORE_ALL
 from schemas.answers import Hit, SearchAnswer
-from schemas.errors import InvalidArgument, InvalidQuery, NoSuchTurn, StaleCursor
+from schemas.errors import InvalidArgument, InvalidQuery, StaleCursor
 from schemas.requests import SearchRequest
 from schemas.texts import trimmed, without_surrogates
 from search_api.caller import Caller
-from search_api.candidates import indexed_scope
-from search_api.cursor import fingerprint, read_cursor, write_cursor
-from search_api.filters import TimeBounds, session_condition, time_bounds
 from search_api.hits import hit_of, nothing_notes
-from search_api.naming import Names
 from search_api.ranked import MAX_RANKED_TURNS, RankedLists, RankedTurns, Search
-from search_api.resolve import Resolver, scope_of
+from search_api.search_scope import UNBOUND, search_scope
 from search_api.verify import Gaze
-from search_api.walk import MAX_INDEXED_SESSIONS, Tools
+from search_api.walk import Tools
 from search_api.words_query import Parsed, parse
 
 MAX_QUERY_CHARS = 4096
@@ -44,44 +40,28 @@ def search_words(
     """
     query = _checked_query(request.query)
     parsed = parse(query)
-    store, asked = tools.store, request
+    asked = {**request.model_dump(exclude=UNBOUND), "query": query, "order": order}
     request = with_filters(request, parsed)
-    scope = scope_of(store, request.project, caller.project, with_closed=request.closed == "include")
-    names = Names(store, scope.project)
-    bounds = time_bounds(request, now_ms)
-    session, turns = None, None
-    if request.session is not None:
-        session, turns = Resolver(store, scope).session(request.session)
-        if turns is not None and turns.first > session.turns:
-            raise NoSuchTurn(f"{names.of(session)} has {session.turns} turns", session.turns)
-    condition = session_condition(request, scope, session.id if session else None)
-    about = scope.project and scope.project.path
-    bound_to = fingerprint(
-        {**asked.model_dump(exclude={"cursor", "limit"}), "query": query, "about": about, "order": order}
-    )
-    place: list[int] = []
-    if request.cursor is not None:
-        *place, from_ms, to_ms = read_cursor(request.cursor, bound_to, 5)
-        bounds = TimeBounds(from_ms, to_ms)
+    scope = search_scope(tools.store, request, caller, now_ms, asked)
+    names, place = scope.names, scope.place
     gaze = Gaze.of(request.kind, request.full)
     notes = [] if parsed.trouble is None else [f"{parsed.trouble}, so plain words were searched for: {parsed.facts}"]
     hits: list[Hit] = []
-    next_place: list[int] | None = None
+    next_place: tuple[int, int, int] | None = None
     if parsed.facts is None:
         notes = ["the query has no words; mode=text finds signs"]
     elif gaze.layers:
-        project = scope.project.id if scope.project and session is None else None
-        within = indexed_scope(store, gaze, bounds, condition, project, MAX_INDEXED_SESSIONS)
-        wanted = Search(tools, parsed.facts, gaze, condition, turns, bounds, within, is_late)
+        within = scope.indexed(tools.store, gaze)
+        wanted = Search(tools, parsed.facts, gaze, scope.condition, scope.turns, scope.bounds, within, is_late)
         if order == "best":
-            ranked, start, answered = _ranked_list(wanted, lists, bound_to, place)
+            ranked, start, answered = _ranked_list(wanted, lists, scope.bound_to, place)
             most = min(request.limit, MAX_RANKED_TURNS - answered)
             found = list(islice(wanted.matches(ranked.keys[start:]), most + 1))
             hits = [hit_of(names, session, key, match) for _, session, key, match in found[:most]]
             is_last = len(found) <= most or answered + most == MAX_RANKED_TURNS
             if not is_last:
-                next_place = [ranked.id, start + found[most][0], answered + most]
-                lists.keep(bound_to, ranked)
+                next_place = (ranked.id, start + found[most][0], answered + most)
+                lists.keep(scope.bound_to, ranked)
             is_more = ranked.is_cut or (is_last and len(found) > most)
             if is_more and (is_last or not place):
                 notes.append(
@@ -89,17 +69,19 @@ def search_words(
                     " narrow the query, or order by newest"
                 )
         else:
-            after = (place[0], place[1], place[2]) if place else AFTER_ALL if order == "newest" else BEFORE_ALL
+            after = place or (AFTER_ALL if order == "newest" else BEFORE_ALL)
             ordered = list(islice(wanted.in_order(order, after), request.limit + 1))
             hits = [hit_of(names, *one) for one in ordered[: request.limit]]
-            next_place = list(ordered[request.limit - 1][1]) if len(ordered) > request.limit else None
+            next_place = ordered[request.limit - 1][1] if len(ordered) > request.limit else None
     if not hits and request.cursor is None:
-        notes += nothing_notes(store, names, condition, query)
-    cursor = None if next_place is None else write_cursor(bound_to, [*next_place, bounds.from_ms, bounds.to_ms])
+        notes += nothing_notes(tools.store, names, scope.condition, query)
+    cursor = None if next_place is None else scope.cursor(next_place)
     return SearchAnswer(query, hits, cursor is not None, cursor, notes, [], None, 0.0, request.limit)
 
 
-def _ranked_list(wanted: Search, lists: RankedLists, bound_to: str, place: list[int]) -> tuple[RankedTurns, int, int]:
+def _ranked_list(
+    wanted: Search, lists: RankedLists, bound_to: str, place: tuple[int, int, int] | None
+) -> tuple[RankedTurns, int, int]:
     """The list to take a page from, where in it the page starts, and how many turns were answered before."""
     if not place:
         return wanted.ranked(), 0, 0
