@@ -10,7 +10,7 @@ from typing import Any
 
 from bench.corpus import corpus_settings, read_manifest
 from bench.results import folder_bytes, percentiles
-from indexer.pipeline import index_once
+from indexer.service import index_once
 from schemas.errors import Unavailable
 from schemas.requests import SearchRequest
 from schemas.settings import Settings

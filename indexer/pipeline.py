@@ -8,13 +8,10 @@ to the index folder `bulk`, whose commits run beside it; everything else goes to
 import logging
 import os
 import shutil
-import sqlite3
-import threading
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
-from dataclasses import dataclass
 from pathlib import Path
 
 import orjson
@@ -22,16 +19,14 @@ import orjson
 from indexer.follow import IndexFollower
 from indexer.index import BULK, LIVE
 from indexer.intake import Intake, Outcome
-from indexer.lock import DataLock, Held
+from indexer.lock import DataLock
 from indexer.registry import read_registry, registry_signature
 from indexer.schedule import Schedule, Unit
 from indexer.sources import sources_for
 from indexer.sources.base import Root, Source, Transcript
 from indexer.store.writer import StoreWriter
 from indexer.survey import Survey, survey
-from indexer.watch import Watcher
 from schemas.answers import Indexing
-from schemas.errors import TurndexError, Unavailable
 from schemas.settings import Settings, resolved
 from schemas.sources import CYDONIA
 from schemas.times import iso_utc
@@ -60,30 +55,13 @@ BULK_COMMIT_BYTES = 30_000_000
 LIVE_SCAN_BYTES = 8_000_000
 """Changes that a look at the folders finds are live up to this size, and a scan of its own above it."""
 
-LOOK_SHARE = 10
-"""Events make it look through the folders as often as leaves it nine tenths of the time for other work."""
-
-NOTHING_FOUND = "found no transcripts yet (looked in: %s); to see it at work: turndex serve --demo"
-
 RETRY_SECONDS = 5.0
-POLL_SECONDS = 1.0
-QUICK_BYTES_PER_SECOND = 5_000_000
+"""What stands still or failed is tried again after this."""
+
 DISK_CHECK_SECONDS = 1.0
 PROGRESS_SECONDS = 0.5
 REGISTRY_SECONDS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0)
 """How long after one look at the registry of a project with unnumbered sessions the next one follows."""
-
-
-@dataclass(frozen=True, slots=True)
-class LiveStatus:
-    """What only the process that writes knows."""
-
-    is_ready: bool
-    """Whether the first scan is done, no rebuild is under way, and nothing stands still or fails."""
-    indexing: Indexing | None
-    lag_ms: dict[str, int]
-    """By source: how long the oldest change that is not stored yet has been waiting."""
-    notes: list[str]
 
 
 class Pipeline:
@@ -430,195 +408,6 @@ class Pipeline:
             self._follower.close()
             self._store.close()
             self._lock.release()
-
-
-def index_once(settings: Settings, progress: Callable[[Indexing], None]) -> None:
-    """Bring everything up to date, telling about twice a second how far it is.
-
-    Raises:
-        Held: another process writes to the data directory.
-        TurndexError: store or index cannot be opened, or the disk is full.
-    """
-    pipeline = Pipeline(settings)
-    try:
-        pipeline.look()
-        _run_dry(pipeline, progress)
-        pipeline.note_look_done()
-    finally:
-        pipeline.close()
-
-
-def _run_dry(pipeline: Pipeline, progress: Callable[[Indexing], None], until: float | None = None) -> bool:
-    """Do all that there is to do, or stop where that takes to a time on the monotonic clock; whether all is done."""
-    told = None
-    while True:
-        if pipeline.step():
-            if pipeline.indexing is not None and pipeline.indexing is not told:
-                told = pipeline.indexing
-                progress(told)
-            if until is not None and time.monotonic() >= until:
-                return False
-        elif pipeline.is_idle and pipeline.is_ready:
-            return True
-        elif pipeline.stands_still:
-            raise Unavailable(pipeline.stands_still)
-        else:
-            due = pipeline.next_due()
-            if until is not None and due is not None and due >= until:
-                return False
-            pipeline.schedule.wait(due)
-
-
-def bring_up_to_date(settings: Settings, budget_s: float) -> str | None:
-    """Index what is new if that takes less than a budget; else a sentence that says how old the index is.
-
-    None where everything is up to date, or another process sees to that.
-    """
-    until = time.monotonic() + budget_s
-    try:
-        pipeline = Pipeline(settings)
-    except Held:
-        return None
-    try:
-        found = pipeline.look()
-        size = sum(transcript.size for transcript in found.changed)
-        if size > budget_s * QUICK_BYTES_PER_SECOND or not pipeline.is_quick:
-            newer = f"{len(found.changed)} transcripts ({size / 1e6:.1f} MB) are newer"
-            return f"the index is {pipeline.age}; {newer}; run: turndex index"
-        if not _run_dry(pipeline, lambda _: None, until):
-            return f"the index is {pipeline.age}; what is being written now is not all in it; run: turndex index"
-        pipeline.note_look_done()
-    except Unavailable as stopped:
-        return f"the index is {pipeline.age}; {stopped.detail}"
-    finally:
-        pipeline.close()
-    return None
-
-
-class Indexer:
-    """Follows the sources in the background, until it is stopped."""
-
-    def __init__(self, settings: Settings) -> None:
-        self._settings = settings
-        self._is_stopping = False
-        self._needs_look = True
-        self._failure: str | None = None
-
-    def start(self) -> None:
-        """
-        Raises:
-            Held: another process writes to the data directory.
-            Unavailable: store or index cannot be opened.
-        """
-        self._pipeline = Pipeline(self._settings)
-        self._watcher = Watcher(self._on_change, self._on_restart)
-        self._thread = threading.Thread(target=self._run, name="turndex-indexer")
-        self._thread.start()
-
-    def stop(self) -> None:
-        """Commit what is stored and let go of the data directory."""
-        self._is_stopping = True
-        self._pipeline.schedule.wake()
-        self._thread.join()
-
-    def status(self) -> LiveStatus:
-        pipeline, now = self._pipeline, time.monotonic()
-        lag_ms = {}
-        for source in pipeline.sources:
-            since = pipeline.schedule.waiting_since(source.name)
-            lag_ms[source.name] = 0 if since is None else int((now - since) * 1000)
-        notes = [
-            note
-            for note in (
-                pipeline.stands_still,
-                self._failure,
-                self._watcher.failure
-                and f"folders are looked through every second, watching failed: {self._watcher.failure}",
-            )
-            if note
-        ]
-        is_ready = pipeline.is_ready and pipeline.stands_still is None and self._failure is None
-        return LiveStatus(is_ready, pipeline.indexing, lag_ms, notes)
-
-    def _on_change(self, paths: Collection[Path]) -> None:
-        if self._pipeline.changed(paths):
-            self._on_restart()
-
-    def _on_restart(self) -> None:
-        self._needs_look = True
-        self._pipeline.schedule.wake()
-
-    def _run(self) -> None:
-        pipeline = self._pipeline
-        next_look = earliest_look = paused_until = 0.0
-        has_looked = False
-        is_first = True
-        try:
-            while not self._is_stopping:
-                began = time.monotonic()
-                if began < paused_until:
-                    pipeline.schedule.wait(paused_until)
-                    continue
-                try:
-                    if self._needs_look and next_look > earliest_look:
-                        next_look = earliest_look
-                    if began >= next_look:
-                        self._needs_look = has_looked = False
-                        self._watch()
-                        found = pipeline.look()
-                        if is_first and not found.files:
-                            log.warning(NOTHING_FOUND, ", ".join(str(root.path) for _, root in pipeline.roots))
-                        is_first = False
-                        took = time.monotonic() - began
-                        next_look = began + self._rescan_seconds()
-                        earliest_look = began + took * LOOK_SHARE
-                    if pipeline.step():
-                        continue
-                    if not has_looked and pipeline.is_idle:
-                        has_looked = True
-                        pipeline.note_look_done()
-                    self._failure = None
-                except (OSError, ValueError, sqlite3.Error, TurndexError) as error:
-                    # A full disk, a folder that went, an index that could not be written: all is done again later.
-                    log.exception("indexing failed, it is tried again in %.0f s", RETRY_SECONDS)
-                    self._failure = f"indexing failed, it is tried again: {error}"
-                    self._needs_look = True
-                    paused_until = time.monotonic() + RETRY_SECONDS
-                    continue
-                due = pipeline.next_due()
-                pipeline.schedule.wait(next_look if due is None else min(due, next_look))
-        finally:
-            if not self._is_stopping:
-                self._failure = "indexing has ended by a fault of ours, described in the log; restart the server"
-            self._watcher.stop()
-            pipeline.close()
-
-    def _rescan_seconds(self) -> float:
-        indexing = self._settings.indexing
-        return POLL_SECONDS if self._watcher.failure or indexing.force_polling else indexing.rescan_seconds
-
-    def _watch(self) -> None:
-        """Watch what the sources name now: before the look, so that nothing falls between the two."""
-        if self._settings.indexing.force_polling:
-            return
-        pipeline = self._pipeline
-        deep, flat = set[Path](), set[Path]()
-        for source in pipeline.sources:
-            for file in source.state_files():
-                flat.add(_nearest_folder(file.parent))
-            for root in source.roots():
-                if os.path.isdir(root.path):
-                    (deep if root.is_recursive else flat).add(root.path)
-                else:
-                    flat.add(_nearest_folder(root.path))
-        self._watcher.watch(deep, flat)
-
-
-def _nearest_folder(path: Path) -> Path:
-    """The folder itself, or the nearest one above it that exists: where it will show up once it is made."""
-    while not os.path.isdir(path):
-        path = path.parent
-    return path
 
 
 def _is_linked(unit: Unit) -> bool:

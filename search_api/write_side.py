@@ -18,7 +18,7 @@ BRING_UP_TO_DATE_SECONDS = 1.0
 
 def bring_up_to_date(settings: Settings) -> str | None:
     """Index what is new if that is quickly done; else a sentence that says how old the index is."""
-    from indexer.pipeline import bring_up_to_date
+    from indexer.service import bring_up_to_date
 
     try:
         return bring_up_to_date(settings, budget_s=BRING_UP_TO_DATE_SECONDS)
@@ -34,7 +34,7 @@ def index_once(settings: Settings, progress: Callable[[Indexing], None]) -> None
         Unavailable: another process writes to the data directory, or it cannot be written.
     """
     from indexer.lock import Held
-    from indexer.pipeline import index_once
+    from indexer.service import index_once
 
     try:
         index_once(settings, progress)
@@ -52,7 +52,7 @@ def indexing(settings: Settings) -> Iterator[Callable[[Archive], StatusAnswer]]:
         Unavailable: another process writes to the data directory, or it cannot be written.
     """
     from indexer.lock import Held
-    from indexer.pipeline import Indexer
+    from indexer.service import Indexer
 
     indexer = Indexer(settings)
     try:

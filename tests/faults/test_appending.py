@@ -38,7 +38,9 @@ def test_lines_appended_to_twenty_files_at_once_are_found_soon(home: Path, caplo
     turns.mkdir(parents=True)
     files = [turns / f"live-{number}.turns.jsonl" for number in range(FILES)]
     for number, path in enumerate(files):
-        path.write_bytes(line_of({"type": "session", "version": 1, "id": f"live-{number}", "project": "/work/kettle"}))
+        path.write_bytes(
+            line_of({"type": "session", "version": 1, "id": f"live-{number}", "project": "/home/a/kettle"})
+        )
     over = threading.Event()
     took: list[float] = []
     with served(home) as client:

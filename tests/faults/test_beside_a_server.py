@@ -15,7 +15,7 @@ from tests.indexer.archives import append, line_of, user
 from tests.served import COMMAND, served
 from tests.waiting import wait_for
 
-HEAD = {"type": "session", "version": 1, "id": "a", "project": "/work/kettle", "title": "The lid"}
+HEAD = {"type": "session", "version": 1, "id": "a", "project": "/home/a/kettle", "title": "The lid"}
 
 
 @pytest.fixture

@@ -8,7 +8,8 @@ from typing import NamedTuple
 
 import pytest
 
-from indexer.pipeline import Indexer, Pipeline, index_once
+from indexer.pipeline import Pipeline
+from indexer.service import Indexer, index_once
 from schemas.errors import Unavailable
 from schemas.settings import Settings
 from tests.home import home_environment
@@ -46,6 +47,7 @@ def disk(monkeypatch: pytest.MonkeyPatch) -> Disk:
     monkeypatch.setattr(shutil, "disk_usage", disk.usage)
     monkeypatch.setattr("indexer.pipeline.DISK_CHECK_SECONDS", 0.0)
     monkeypatch.setattr("indexer.pipeline.RETRY_SECONDS", 0.05)
+    monkeypatch.setattr("indexer.service.RETRY_SECONDS", 0.05)
     return disk
 
 
@@ -140,7 +142,7 @@ def test_the_floor_is_the_higher_of_the_two_that_are_set(
 def test_commands_and_the_server_say_so_and_find_what_is_indexed(home: Path) -> None:
     turn_file = home / ".local" / "share" / "turndex" / "turns" / "a.turns.jsonl"
     turn_file.parent.mkdir(parents=True)
-    head = {"type": "session", "version": 1, "id": "a", "project": "/work/kettle"}
+    head = {"type": "session", "version": 1, "id": "a", "project": "/home/a/kettle"}
     turn_file.write_bytes(line_of(head) + line_of(user("there before")))
     assert turndex(home, "index").returncode == 0
     config = home / ".config" / "turndex" / "config.toml"

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from indexer.pipeline import Indexer
+from indexer.service import Indexer
 from schemas.settings import Settings
 from search_api.archive import Archive
 from tests.indexer.archives import Transcripts, all_hits, append, index, user, write_record

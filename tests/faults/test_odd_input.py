@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from indexer.pipeline import Indexer
+from indexer.service import Indexer
 from schemas.requests import ReadRequest
 from schemas.settings import Settings
 from search_api.archive import Archive
@@ -143,7 +143,7 @@ NAMES = [
 @pytest.mark.parametrize("name", NAMES, ids=range(len(NAMES)))
 def test_a_file_of_any_name_is_read_and_followed(transcripts: Transcripts, settings: Settings, name: bytes) -> None:
     path = Path(os.fsdecode(os.fsencode(transcripts.turns) + b"/" + name))
-    path.write_bytes(line_of({"type": "session", "id": "odd-name", "project": "/work/odd"}) + line_of(user("hello")))
+    path.write_bytes(line_of({"type": "session", "id": "odd-name", "project": "/home/a/odd"}) + line_of(user("hello")))
     append(path, b"broken\n")
     index(settings)
     assert found_in(settings, "hello") == [("odd-name", 1)]
@@ -185,7 +185,7 @@ def test_what_is_no_transcript_but_named_like_one_holds_nothing_up(
     make_odd_things(transcripts.turns, ".turns.jsonl")
     make_odd_things(transcripts.folder / "work" / "kettle" / ".cydonia" / "sessions", ".json")
     (transcripts.turns / "folder.turns.jsonl" / "in-it.turns.jsonl").write_bytes(
-        line_of({"type": "session", "id": "in-it", "project": "/work/in-it"}) + line_of(user("in a folder"))
+        line_of({"type": "session", "id": "in-it", "project": "/home/a/in-it"}) + line_of(user("in a folder"))
     )
     index(settings)
     assert plain(settings) == PLAIN
@@ -200,7 +200,7 @@ def test_odd_things_that_appear_later_hold_nothing_up(transcripts: Transcripts, 
         wait_for(lambda: indexer.status().is_ready, "the first scan is done")
         make_odd_things(transcripts.turns, ".turns.jsonl")
         Path(os.fsdecode(os.fsencode(transcripts.turns) + b"/caf\xe9.turns.jsonl")).write_bytes(
-            line_of({"type": "session", "id": "cafe", "project": "/work/cafe"}) + line_of(user("in the café"))
+            line_of({"type": "session", "id": "cafe", "project": "/home/a/cafe"}) + line_of(user("in the café"))
         )
         wait_for(lambda: found_in(settings, "in the café"), "a file whose name is no UTF-8 is found")
         append(transcripts.turns / "before.turns.jsonl", user("appended"))

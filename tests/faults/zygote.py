@@ -19,7 +19,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from indexer.pipeline import Indexer
+from indexer.service import Indexer
 from schemas.settings import load_settings
 from tests.waiting import wait_for
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from indexer.pipeline import index_once
+from indexer.service import index_once
 from indexer.store import chunks
 from indexer.store.reader import Condition, StoreReader
 from indexer.store.reader import Session as StoredSession
@@ -49,10 +49,10 @@ class Transcripts:
         self.state_file.write_text(f"projects = {json.dumps([str(path) for path in projects])}\n", encoding="utf-8")
 
     def turn_file(self, name: str, *lines: dict[str, Any] | bytes, id: str | None = None, **head: Any) -> Path:
-        """A new turn file; its session is in the project `/work/<name>` unless `project` says otherwise."""
+        """A new turn file; its session is in the project `/home/a/<name>` unless `project` says otherwise."""
         path = self.turns / f"{name}.turns.jsonl"
         path.parent.mkdir(parents=True, exist_ok=True)
-        first = {"type": "session", "version": 1, "id": id or name, "project": f"/work/{name}", **head}
+        first = {"type": "session", "version": 1, "id": id or name, "project": f"/home/a/{name}", **head}
         path.write_bytes(b"".join(map(line_of, (first, *lines))))
         return path
 

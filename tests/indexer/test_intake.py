@@ -212,11 +212,11 @@ def test_a_file_that_comes_back_longer_goes_on(transcripts: Transcripts, setting
 
 def test_sessions_are_numbered_by_their_start_the_oldest_first(transcripts: Transcripts, settings: Settings) -> None:
     for name, at in (("a", "2026-11-03"), ("b", "2026-11-01"), ("c", "2026-11-02")):
-        transcripts.turn_file(name, user("hello"), project="/work/kettle", at=f"{at}T10:00:00Z")
+        transcripts.turn_file(name, user("hello"), project="/home/a/kettle", at=f"{at}T10:00:00Z")
     index(settings)
     assert [session_of(settings, name).number for name in "abc"] == [3, 1, 2]
     for name, at in (("d", "2026-11-05"), ("e", "2026-11-04")):
-        transcripts.turn_file(name, user("hello"), project="/work/kettle", at=f"{at}T10:00:00Z")
+        transcripts.turn_file(name, user("hello"), project="/home/a/kettle", at=f"{at}T10:00:00Z")
     index(settings)
     assert [session_of(settings, name).number for name in "abcde"] == [3, 1, 2, 5, 4]
 
@@ -311,7 +311,7 @@ def test_a_file_without_a_header_waits_until_it_has_one(transcripts: Transcripts
     index(settings)
     assert sessions_of(settings) == {}
     assert status_of(settings).sources[1].files == 1
-    append(path, {"type": "session", "id": "t", "project": "/work/t"}, user("at last"))
+    append(path, {"type": "session", "id": "t", "project": "/home/a/t"}, user("at last"))
     index(settings)
     assert found_in(settings, "at last") == [("t", 1)]
 
@@ -407,9 +407,9 @@ def test_a_file_of_many_parts_whose_reading_was_killed_is_read_to_its_end_at_the
 def test_a_session_that_is_handed_from_one_project_to_another_is_found_in_the_other(
     transcripts: Transcripts, settings: Settings
 ) -> None:
-    path = transcripts.turn_file("t", user("the wanderer"), project="/work/kettle")
+    path = transcripts.turn_file("t", user("the wanderer"), project="/home/a/kettle")
     index(settings)
-    append(path, {"type": "session", "project": "/work/pan"})
+    append(path, {"type": "session", "project": "/home/a/pan"})
     index(settings)
-    assert found_in(settings, "wanderer", project="/work/pan") == [("t", 1)]
-    assert found_in(settings, "wanderer", project="/work/kettle") == []
+    assert found_in(settings, "wanderer", project="/home/a/pan") == [("t", 1)]
+    assert found_in(settings, "wanderer", project="/home/a/kettle") == []

@@ -11,7 +11,8 @@ import orjson
 import pytest
 
 from indexer.lock import Held
-from indexer.pipeline import Indexer, Pipeline, bring_up_to_date, index_once
+from indexer.pipeline import Pipeline
+from indexer.service import Indexer, bring_up_to_date, index_once
 from schemas.answers import Indexing
 from schemas.errors import Unavailable
 from schemas.settings import Settings
@@ -70,7 +71,7 @@ def test_what_is_written_to_turn_files_is_found(transcripts: Transcripts, settin
         wait_until_found(settings, "appended", ("a", 2))
         transcripts.turn_file("b", user("in a new file"))
         wait_until_found(settings, "in a new file", ("b", 1))
-        transcripts.turn_file("some/new/folder/c", user("in a new folder"), id="c", project="/work/c")
+        transcripts.turn_file("some/new/folder/c", user("in a new folder"), id="c", project="/home/a/c")
         wait_until_found(settings, "in a new folder", ("c", 1))
         append(transcripts.turns / "some/new/folder/c.turns.jsonl", user("appended there"))
         wait_until_found(settings, "appended there", ("c", 2))
@@ -168,7 +169,7 @@ def test_an_indexer_that_fails_says_so_and_tries_again(
         return look(pipeline)
 
     monkeypatch.setattr(Pipeline, "look", failing)
-    monkeypatch.setattr("indexer.pipeline.RETRY_SECONDS", 0.3)
+    monkeypatch.setattr("indexer.service.RETRY_SECONDS", 0.3)
     indexer = Indexer(settings)
     indexer.start()
     try:

@@ -23,7 +23,7 @@ from tests.indexer.archives import Kept, kept
 from tests.indexer.sources.model import StoredSession as Model
 
 LIVE = 1
-KETTLE = Path("/work/kettle")
+KETTLE = Path("/home/a/kettle")
 FACTS = SessionFacts(key="one", session_id="one", project=KETTLE, title="One", started_ms=1000)
 SIZES = (0, 10, 300, 3_000, 9_000, 20_000)
 
@@ -356,7 +356,7 @@ def record(stem: str, project: Path = KETTLE) -> SessionFacts:
 
 def test_the_same_id_in_two_projects_is_two_sessions_with_handles_of_their_own(store: StoreWriter) -> None:
     first = put(store, record("1790"), source="cydonia")
-    second = put(store, record("1790", Path("/work/pan")), source="cydonia")
+    second = put(store, record("1790", Path("/home/a/pan")), source="cydonia")
     handles = [row[0] for row in store.connection.execute("SELECT handle FROM sessions")]
     assert first != second
     assert len(set(handles)) == 2
@@ -376,7 +376,7 @@ def test_a_handle_follows_from_the_identity_alone(tmp_path: Path) -> None:
 
 def test_our_numbers_count_from_1_in_each_project(store: StoreWriter) -> None:
     assert [number_of(store, put(store, turn_file(n))) for n in range(3)] == [1, 2, 3]
-    assert number_of(store, put(store, turn_file(7, project=Path("/work/pan")))) == 1
+    assert number_of(store, put(store, turn_file(7, project=Path("/home/a/pan")))) == 1
 
 
 @pytest.mark.parametrize("entries", [{}, {7: ("board", "b")}])
@@ -395,7 +395,7 @@ def test_our_numbers_go_on_from_1_where_the_registry_came_later(store: StoreWrit
 
 def test_a_number_of_ours_is_never_given_again(store: StoreWriter) -> None:
     first = put(store, turn_file(0))
-    put(store, replace(turn_file(0), project=Path("/work/pan")))
+    put(store, replace(turn_file(0), project=Path("/home/a/pan")))
     assert number_of(store, put(store, turn_file(1))) == 2
     put(store, turn_file(0))
     assert number_of(store, first) == 3

@@ -7,7 +7,7 @@ from typing import Any
 import orjson
 import pytest
 
-from indexer.pipeline import index_once
+from indexer.service import index_once
 from schemas.answers import ReadAnswer
 from schemas.requests import ReadRequest
 from search_api.archive import Archive

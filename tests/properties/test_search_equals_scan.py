@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from indexer.pipeline import index_once
+from indexer.service import index_once
 from schemas.answers import SearchAnswer
 from schemas.requests import MAX_SEARCH_LIMIT, MAX_WORD_CHARS, SearchRequest
 from schemas.times import iso_utc

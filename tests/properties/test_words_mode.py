@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from indexer.index import Scope
-from indexer.pipeline import index_once
 from indexer.scores import Beginning, ScoredWord, Word, WordScores
+from indexer.service import index_once
 from indexer.vocabulary import Fits
 from indexer.words import windows
 from schemas.answers import Hit

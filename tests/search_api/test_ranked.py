@@ -228,7 +228,7 @@ def test_filters_in_the_query_are_those_of_the_call(transcripts: Transcripts) ->
     assert sessions("span title:two") == [("b", 1)]
     assert sessions("span session:a:2") == sessions("span since:2020-02-29 until:2020-02-29") == [("a", 2)]
     assert sessions("span source:cydonia") == []
-    assert sessions("span project:/work/b") == [("b", 1)]
+    assert sessions("span project:/home/a/b") == [("b", 1)]
 
 
 def test_what_was_not_understood_is_said(transcripts: Transcripts) -> None:
