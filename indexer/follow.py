@@ -122,6 +122,11 @@ class IndexFollower:
         self.uncommitted_bytes = [0, 0]
         self._removed: list[int] = []
 
+    @property
+    def is_open(self) -> bool:
+        """Whether nothing failed since the last `put`; after a failure the next one opens the index again."""
+        return bool(self._writers)
+
     def put(self, lane: int, limit_bytes: int) -> int:
         """Hand what is due to a folder's writer, about `limit_bytes` of text; returns the bytes handed.
 
@@ -215,5 +220,8 @@ class IndexFollower:
 
     def close(self) -> None:
         while self._writers:
-            self._writers.pop().close()
+            try:
+                self._writers.pop().close()
+            except ValueError as error:
+                log.warning("an index folder could not be closed: %s", error)
         self._vocabulary.close()

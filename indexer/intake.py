@@ -62,7 +62,11 @@ class Intake:
                     self._store.set_read(source.name, transcript)
         except Unsettled:
             return replace(taken, outcome=Outcome.UNSETTLED)
-        except Waiting:
+        except Waiting as waiting:
+            with self._store.transaction():
+                self._store.put_skipped(
+                    source.name, transcript.path, waiting.skipped, is_from_start=True, now_ms=now_ms
+                )
             self._note(source, transcript, known)
         except Unreadable as broken:
             self._count(source, transcript, Skipped(broken.reason), now_ms)

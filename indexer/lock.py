@@ -28,9 +28,10 @@ class DataLock:
             Held: another process has it.
             Unavailable: the data directory cannot be made or written.
         """
+        self._path = data_dir / LOCK_FILE
         try:
             data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
-            self._descriptor = os.open(data_dir / LOCK_FILE, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+            self._descriptor = os.open(self._path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
         except OSError as error:
             raise Unavailable(f"the data directory {data_dir} cannot be written: {error.strerror}") from error
         try:
@@ -41,6 +42,15 @@ class DataLock:
             raise Held(holder) from None
         os.ftruncate(self._descriptor, 0)
         os.pwrite(self._descriptor, orjson.dumps({"pid": os.getpid()}), 0)
+
+    def is_ours(self) -> bool:
+        """Whether the lock is still the one of the directory that is there now."""
+        try:
+            found = self._path.stat()
+        except OSError:
+            return False
+        held = os.fstat(self._descriptor)
+        return (found.st_dev, found.st_ino) == (held.st_dev, held.st_ino)
 
     def release(self) -> None:
         os.close(self._descriptor)

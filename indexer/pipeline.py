@@ -8,6 +8,7 @@ to the index folder `bulk`, whose commits run beside it; everything else goes to
 import logging
 import os
 import shutil
+import sqlite3
 import time
 from collections.abc import Collection
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -27,8 +28,10 @@ from indexer.sources.base import Root, Source, Transcript
 from indexer.store.writer import StoreWriter
 from indexer.survey import Survey, survey
 from schemas.answers import Indexing
+from schemas.errors import Unavailable
 from schemas.settings import Settings, resolved
 from schemas.sources import CYDONIA
+from schemas.texts import counted
 from schemas.times import iso_utc
 
 log = logging.getLogger(__name__)
@@ -79,7 +82,6 @@ class Pipeline:
         with ExitStack() as opened:
             self._lock = DataLock(self._data_dir)
             opened.callback(self._lock.release)
-            self._data_dir.chmod(0o700)
             self._store = StoreWriter(self._data_dir)
             opened.callback(self._store.close)
             self._follower = IndexFollower(self._data_dir, self._store)
@@ -143,8 +145,8 @@ class Pipeline:
         size = sum(transcript.size for _, transcript in new)
         if self._is_first_scan and not self._backlog:
             log.info(
-                "found %d transcripts, %.1f MB; the index will take about %.0f MB of disk and %.0f s",
-                *(len(new), size / 1e6, size * 0.8 / 1e6, size / 8e6),
+                "found %s, %.1f MB; store and index will take about %.1f MB of disk and %.0f s",
+                *(counted(len(new), "transcript"), size / 1e6, size * 1.2 / 1e6, 1 + size / 5e6),
             )
         # The newest last, as they are taken from the end.
         self._backlog = sorted([*self._backlog, *new], key=lambda one: one[1].mtime_ns)
@@ -311,6 +313,11 @@ class Pipeline:
     # How it stands.
 
     @property
+    def is_held(self) -> bool:
+        """Whether the data directory is still there, and this process the one that writes to it."""
+        return self._lock.is_ours()
+
+    @property
     def is_ready(self) -> bool:
         """Whether the first scan is done and no rebuild is under way."""
         return not self._is_first_scan and not self._follower.is_rebuilding
@@ -322,6 +329,7 @@ class Pipeline:
             not self._backlog
             and self._bulk_commit is None
             and not self._is_live_behind
+            and self._follower.is_open
             and self.schedule.next_due() is None
         )
 
@@ -333,18 +341,15 @@ class Pipeline:
         due = self.schedule.next_due()
         if due is not None:
             times.append(due)
-        if self._is_live_behind:
+        if self._is_live_behind or not self._follower.is_open:
             times.append(0.0)
         return max(min(times), self._last_live_commit + COMMIT_SECONDS) if times else None
 
     @property
-    def is_quick(self) -> bool:
-        """Whether no first scan and no rebuild of some size is due."""
-        return not self._follower.is_rebuilding
-
-    @property
     def age(self) -> str:
         """Of when the index is, in words."""
+        if self._follower.is_rebuilding:
+            return "being rebuilt"
         scanned_at = self._store.meta("scanned_at")
         return "not complete yet" if scanned_at is None else f"of {iso_utc(scanned_at)}"
 
@@ -381,6 +386,8 @@ class Pipeline:
         if now - self._last_disk_check < DISK_CHECK_SECONDS:
             return self.stands_still is None
         self._last_disk_check = now
+        if not self._lock.is_ours():
+            raise Unavailable(f"the data directory {self._data_dir} was removed or replaced; start turndex again")
         usage, limits = shutil.disk_usage(self._data_dir), self._settings.limits
         floor = max(limits.min_free_bytes, int(limits.min_free_share * usage.total))
         why = None
@@ -398,10 +405,12 @@ class Pipeline:
             if self._bulk_commit is not None:
                 self._bulk_commit.exception()
                 self._finish_bulk_commit()
+            self._follower.put(LIVE, BULK_COMMIT_BYTES)
             for lane in (BULK, LIVE):
-                if self._follower.put(lane, BULK_COMMIT_BYTES) or self._follower.uncommitted_bytes[lane]:
+                # What is due for `bulk` and was not handed to it yet may be much: the next start goes on with it.
+                if self._follower.uncommitted_bytes[lane]:
                     self._follower.commit(lane)
-        except ValueError as error:
+        except (ValueError, sqlite3.Error, Unavailable) as error:
             log.error("the index could not be written at the end, the next start goes on: %s", error)
         finally:
             self._committer.shutdown()

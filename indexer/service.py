@@ -92,7 +92,7 @@ def bring_up_to_date(settings: Settings, budget_s: float) -> str | None:
     try:
         found = pipeline.look()
         size = sum(transcript.size for transcript in found.changed)
-        if size > budget_s * QUICK_BYTES_PER_SECOND or not pipeline.is_quick:
+        if size > budget_s * QUICK_BYTES_PER_SECOND:
             newer = f"{len(found.changed)} transcripts ({size / 1e6:.1f} MB) are newer"
             return f"the index is {pipeline.age}; {newer}; run: turndex index"
         if not _run_dry(pipeline, lambda _: None, until):
@@ -165,6 +165,10 @@ class Indexer:
         is_first = True
         try:
             while not self._is_stopping:
+                if not pipeline.is_held:
+                    self._failure = "the data directory was removed or replaced; restart the server"
+                    log.error(self._failure)
+                    return
                 began = time.monotonic()
                 if began < paused_until:
                     pipeline.schedule.wait(paused_until)
@@ -198,7 +202,7 @@ class Indexer:
                 due = pipeline.next_due()
                 pipeline.schedule.wait(next_look if due is None else min(due, next_look))
         finally:
-            if not self._is_stopping:
+            if not self._is_stopping and pipeline.is_held:
                 self._failure = "indexing has ended by a fault of ours, described in the log; restart the server"
             self._watcher.stop()
             pipeline.close()

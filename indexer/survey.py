@@ -53,7 +53,7 @@ def _note_root(store: StoreWriter, source: Source, root: Root, listed: list[Tran
     elif why is None and missing and store.device_of_root(source.name, root.path) not in (None, device):
         why = "it is on another device than before"
     if why is not None or device is None:
-        if why is not None and (missing or present or os.path.lexists(root.path)):
+        if why is not None and (missing or present or root.is_named or os.path.lexists(root.path)):
             store.set_root_unavailable(source.name, root.path, why)
         return
     store.put_root(source.name, root.path, device)

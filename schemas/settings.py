@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from platformdirs.unix import Unix
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 from pydantic_settings import (
     BaseSettings,
     InitSettingsSource,
@@ -53,7 +53,14 @@ def resolved(path: Path) -> Path:
     return Path(os.path.realpath(path.expanduser()))
 
 
-AbsolutePath = Annotated[Path, AfterValidator(absolute)]
+def _named(path: object) -> object:
+    """An empty path would be the directory that a program happens to be started in."""
+    if path == "":
+        raise ValueError("an empty path names no folder")
+    return path
+
+
+AbsolutePath = Annotated[Path, BeforeValidator(_named), AfterValidator(absolute)]
 
 
 class Section(BaseModel):

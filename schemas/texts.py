@@ -33,6 +33,11 @@ def printable(text: str) -> str:
     return _UNPRINTABLE.sub(" ", text)
 
 
+def counted(count: int, noun: str) -> str:
+    """`1 turn`, `2,000 turns`."""
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
 def lines_of(text: str) -> list[str]:
     """The lines of an item: split at `\\n` alone; a `\\r` before it is not part of the line."""
     lines = text.split("\n")

@@ -10,10 +10,13 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
+from enum import StrEnum
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NoReturn, get_args
 
 import click
+from pydantic.fields import FieldInfo
+from pydantic_core import PydanticUndefined
 
 from schemas.errors import Internal, InvalidArgument, TurndexError
 from schemas.requests import ReadRequest, Request, SearchRequest, SessionsRequest
@@ -90,7 +93,7 @@ def settings_options(command: _Function) -> _Function:
     """Options that every command takes; the command gets `settings`, and further flags in `flags` count."""
 
     @functools.wraps(command)
-    def with_settings(config_file: Path | None, data_dir: Path | None, roots: Sequence[Path], **options: Any) -> Any:
+    def with_settings(config_file: Path | None, data_dir: str | None, roots: Sequence[str], **options: Any) -> Any:
         flags: dict[str, Any] = {}
         if data_dir is not None:
             flags["data_dir"] = data_dir
@@ -100,8 +103,8 @@ def settings_options(command: _Function) -> _Function:
 
     path = click.Path(path_type=Path)
     for option in (
-        click.option("--root", "roots", type=path, multiple=True, metavar="DIR", help="Another folder of transcripts."),
-        click.option("--data-dir", "data_dir", type=path, metavar="DIR", help="Where store and index lie."),
+        click.option("--root", "roots", multiple=True, metavar="DIR", help="Another folder of transcripts."),
+        click.option("--data-dir", "data_dir", metavar="DIR", help="Where store and index lie."),
         click.option("--config", "config_file", type=path, metavar="FILE", help="The settings file."),
     ):
         option(with_settings)
@@ -130,11 +133,31 @@ def argument_options(model: type[Request], positional: str | None = None) -> Cal
             if field.annotation is bool:
                 decorator = click.option(option, name, is_flag=True, help=field.description)
             else:
-                decorator = click.option(option, name, multiple=True, metavar="VALUE", help=field.description)
+                decorator = click.option(option, name, multiple=True, metavar=_values(field), help=_help(field))
             decorator(with_words)
         return with_words
 
     return decorate
+
+
+def _values(field: FieldInfo) -> str:
+    """What an option takes: its choices where it has some."""
+    choices = _choices(field.annotation)
+    return "[" + "|".join(choices) + "]" if choices else "NUMBER" if field.annotation is int else "VALUE"
+
+
+def _choices(annotation: Any) -> list[str]:
+    if isinstance(annotation, type) and issubclass(annotation, StrEnum):
+        return list(annotation)
+    choices: list[str] = []
+    for part in get_args(annotation):
+        choices += [part] if isinstance(part, str) else _choices(part)
+    return choices
+
+
+def _help(field: FieldInfo) -> str:
+    default = field.default
+    return f"{field.description}{'' if default in (None, [], PydanticUndefined) else f' Default: {default}.'}"
 
 
 def _words(value: bool | Sequence[str]) -> Sequence[str]:

@@ -4,7 +4,7 @@ from indexer.order import TurnKey
 from indexer.store.reader import Condition, Session, StoreReader
 from schemas.answers import Hit
 from schemas.folding import fold
-from schemas.texts import collapsed
+from schemas.texts import collapsed, counted
 from schemas.times import iso_utc
 from search_api.naming import Names
 from search_api.verify import Match
@@ -36,11 +36,13 @@ def hit_of(names: Names, session: Session, key: TurnKey, match: Match) -> Hit:
     )
 
 
-def nothing_notes(store: StoreReader, names: Names, condition: Condition, query: str) -> list[str]:
+def nothing_notes(store: StoreReader, names: Names, condition: Condition, query: str, *, is_full: bool) -> list[str]:
     """What was searched, and sessions whose titles have what no line has."""
     extent = store.extent(condition)
     until = "" if extent.last_ms is None else f", up to {iso_utc(extent.last_ms)}"
-    notes = [f"searched {extent.sessions} sessions, {extent.turns} turns{until}"]
+    notes = [f"searched {counted(extent.sessions, 'session')}, {counted(extent.turns, 'turn')}{until}"]
+    if not is_full:
+        notes.append("thinking, tool output and process items were not looked through; full=true does")
     titled = store.sessions(
         Condition("instr(s.title_folded, ?)", (fold(collapsed(query)),)) & condition,
         f"ORDER BY s.last_at DESC, s.id DESC LIMIT {MAX_TITLE_MATCHES}",

@@ -10,7 +10,7 @@ from urllib.parse import parse_qsl
 import orjson
 from fastapi import Request
 
-from schemas.errors import InvalidArgument, UnsupportedMediaType, quoted
+from schemas.errors import InvalidArgument, InvalidQuery, UnsupportedMediaType, quoted
 from schemas.requests import Request as Arguments
 from schemas.texts import trimmed, without_surrogates
 
@@ -40,6 +40,8 @@ async def read_arguments(request: Request, model: type[Model]) -> Model:
             raise InvalidArgument(
                 "session", "session is empty: `#` must be written %23 in a URL, or left out: session=43:5"
             )
+        if "query" in model.model_fields and words.get("query") == [""]:
+            raise InvalidQuery("the query is blank; a `#` must be written %23 in a URL")
         return model.from_strings(words)
     _choose_form(request, words.pop("format", None))
     if words:

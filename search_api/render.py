@@ -31,7 +31,7 @@ from schemas.answers import (
 )
 from schemas.errors import TurndexError
 from schemas.items import Kind, says_more
-from schemas.texts import collapsed, printable, trimmed, without_surrogates
+from schemas.texts import collapsed, counted, printable, trimmed, without_surrogates
 from search_api.json_forms import ItemForm, ProcessItemForm, ReadForm, SearchForm, TextItemForm, ToolItemForm, TurnsForm
 
 Answer: TypeAlias = SearchAnswer | ReadAnswer | SessionsAnswer | ProjectsAnswer | StatusAnswer
@@ -133,7 +133,7 @@ def _search_notes(answer: SearchAnswer) -> list[str]:
 def _explanation_notes(explanation: Explanation) -> list[str]:
     steps = ", ".join(f"{step} {ms} ms" for step, ms in explanation.step_ms.items())
     return [
-        *(f"road: {road.road}: {_counted(road.turns, 'turn')}{_at_most(road)}" for road in explanation.roads),
+        *(f"road: {road.road}: {counted(road.turns, 'turn')}{_at_most(road)}" for road in explanation.roads),
         f"considered {explanation.considered} turns, loaded {explanation.loaded} chunks, "
         f"verified {explanation.verified} turns, matched {explanation.matched}",
         f"time: {steps}",
@@ -313,15 +313,15 @@ def _sessions_text(answer: SessionsAnswer) -> str:
 
 
 def _session_line(session: SessionSummary) -> str:
-    facts = [_counted(session.turns, "turn"), session.last_at, session.agent and printable(session.agent)]
+    facts = [counted(session.turns, "turn"), session.last_at, session.agent and printable(session.agent)]
     says = ", ".join(fact for fact in facts if fact)
     return f"{printable(session.reference)} {_title(session.title, MAX_TITLE_CHARS)} — {says}{_flags(session)}"
 
 
 def _project_line(project: ProjectSummary) -> str:
     facts = [
-        _counted(project.sessions, "session"),
-        _counted(project.turns, "turn"),
+        counted(project.sessions, "session"),
+        counted(project.turns, "turn"),
         project.last_at,
         ", ".join(project.sources),
     ]
@@ -338,8 +338,8 @@ def _status_lines(status: StatusAnswer) -> list[str]:
         f"data: {printable(status.data_dir)}",
         f"sizes: store {_bytes(status.store_bytes)}, index {_bytes(status.index_bytes)}, "
         f"vocabulary {_bytes(status.vocabulary_bytes)}",
-        f"holds: {_counted(status.projects, 'project')}, {_counted(status.sessions, 'session')}, "
-        f"{_counted(status.turns, 'turn')}, {_counted(status.chunks, 'chunk')}",
+        f"holds: {counted(status.projects, 'project')}, {counted(status.sessions, 'session')}, "
+        f"{counted(status.turns, 'turn')}, {counted(status.chunks, 'chunk')}",
     ]
     if status.indexing is not None:
         lines.append(_indexing_note(status.indexing))
@@ -351,8 +351,8 @@ def _status_lines(status: StatusAnswer) -> list[str]:
 def _source_lines(source: SourceStatus) -> list[str]:
     lag = f"{source.lag_ms} ms behind" if source.lag_ms else "up to date"
     lines = [
-        f"{source.source}: {_counted(source.files, 'file')}, {_counted(source.sessions, 'session')}, "
-        f"{_counted(source.turns, 'turn')}, {_bytes(source.bytes)}, {lag}"
+        f"{source.source}: {counted(source.files, 'file')}, {counted(source.sessions, 'session')}, "
+        f"{counted(source.turns, 'turn')}, {_bytes(source.bytes)}, {lag}"
     ]
     lines += [f"  unavailable: {folder}" for folder in source.unavailable]
     lines += [f"  skipped: {count} × {reason}" for reason, count in source.skipped.items()]
@@ -360,10 +360,6 @@ def _source_lines(source: SourceStatus) -> list[str]:
         where = error.file if error.line is None else f"{error.file}:{error.line}"
         lines.append(f"  {where}: {error.reason} ({error.count} ×)")
     return [printable(line) for line in lines]
-
-
-def _counted(count: int, noun: str) -> str:
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
 def _bytes(count: int) -> str:

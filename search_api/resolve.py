@@ -105,6 +105,7 @@ class Resolver:
     def _by_id(self, words: str) -> tuple[Session, Turns | None] | None:
         split = split_id(words)
         if split is None:
+            self._refuse_turns(words)
             return None
         word, turns = split
         fitting = self._nearest(sessions_with_id(self._reader, word))
@@ -118,6 +119,14 @@ class Resolver:
         if len(fitting) > 1:
             raise self._ambiguous(word, fitting)
         return (fitting[0], turns) if fitting else None
+
+    def _refuse_turns(self, words: str) -> None:
+        """Refuse the name of a session with something behind it that is no turns."""
+        head, colon, tail = words.rpartition(":")
+        if colon and is_id_word(head) and sessions_with_id(self._reader, head):
+            raise InvalidReference(
+                f"{quoted(tail)} is not turns of {quoted(head)}; they are written 5 or 5-7, counted from 1"
+            )
 
     def _nearest(self, sessions: Sequence[Session]) -> Sequence[Session]:
         """Those of the call's project, where it has any."""
@@ -141,6 +150,10 @@ class Resolver:
     def _refuse(self, words: str) -> tuple[Session, Turns | None]:
         if is_bare_card(words):
             raise NotASession(f"{quoted(words)} is a card, not a session; a session is written #43, its turns #43:5-7")
+        if any(project.is_open for project in self._reader.projects_named(words)):
+            raise NotFound(
+                f"{quoted(words)} is a project; a session in it is written {words}#43 (in a URL {words}%2343)"
+            )
         if words and is_id_word(words) and len(words) < MIN_ID_PREFIX_CHARS:
             raise InvalidReference(
                 f"{quoted(words)} is too short: the beginning of an id takes {MIN_ID_PREFIX_CHARS} characters or more"

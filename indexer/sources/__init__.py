@@ -39,12 +39,14 @@ def sources_for(settings: Settings) -> list[Source]:
     if cydonia.enabled and (is_state_read or projects):
         sources.append(CydoniaSource(cydonia.state_file.expanduser() if is_state_read else None, projects))
     if turn_file.enabled:
+        usual = None
         if turn_file.folders is not None:
             folders += map(resolved, turn_file.folders)
         elif settings.discover:
-            folders.append(resolved(default_turns_folder()))
-        if folders:
-            sources.append(TurnFileSource(_outermost(folders)))
+            usual = resolved(default_turns_folder())
+            usual = None if any(usual.is_relative_to(folder) for folder in folders) else usual
+        if folders or usual is not None:
+            sources.append(TurnFileSource(_outermost(folders), usual))
     return sources
 
 

@@ -24,6 +24,8 @@ class Root:
     project: Path | None = None
     """The project that all its transcripts belong to, where the folder says so."""
     is_recursive: bool = True
+    is_named: bool = False
+    """Whether the user named it, so that it is worth telling if it is not there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +121,14 @@ class Unsettled(Exception):
 
 
 class Waiting(Exception):
-    """The transcript is not yet one (its header is not there); it is counted and read when it changes."""
+    """The transcript is not yet one, as its header is not there; it is read when it changes.
+
+    `skipped` is what was there instead, to be told, as it may be meant as a header.
+    """
+
+    def __init__(self, skipped: Sequence[Skipped] = ()) -> None:
+        super().__init__()
+        self.skipped = skipped
 
 
 class Unreadable(Exception):

@@ -42,8 +42,10 @@ class TurnFileSource:
     name: ClassVar[str] = "turn-file"
     is_whole_record: ClassVar[bool] = False
 
-    def __init__(self, folders: Sequence[Path]) -> None:
-        self._roots = tuple(Root(folder) for folder in folders)
+    def __init__(self, folders: Sequence[Path], usual_folder: Path | None = None) -> None:
+        """`folders` were named by the user, the usual one is looked into if it is there."""
+        roots = [Root(folder, is_named=True) for folder in folders]
+        self._roots = tuple(roots if usual_folder is None else [*roots, Root(usual_folder)])
 
     def roots(self) -> Sequence[Root]:
         return self._roots
@@ -80,7 +82,7 @@ class TurnFileSource:
                     yield batch.part(tail.position, is_last=False)
                     batch = _Batch(state, transcript)
             if state.header is None:
-                raise Waiting
+                raise Waiting(batch.skipped)
             if state.is_anew or position is None or tail.position.offset > position.offset:
                 yield batch.part(tail.position, is_last=True)
             if tail.is_torn:
@@ -177,7 +179,7 @@ class _Batch:
             self._pieces[state.turn] = _Piece(state.turn_ms, state.count)
         self._patches: dict[tuple[int, int], Patch] = {}
         """Completed tools of earlier parts, by turn and index; one of this part is completed in its piece."""
-        self._skipped: list[Skipped] = []
+        self.skipped: list[Skipped] = []
 
     def take(self, line: Line) -> None:
         self.size += len(line.raw) + 1
@@ -219,7 +221,7 @@ class _Batch:
             facts=state.header.facts(),
             changes=(*self._patches.values(), *(append for append in appends if append.items or append.is_whole)),
             checkpoint={"version": _CHECKPOINT_VERSION, "state": state.as_json(), "position": position.as_json()},
-            skipped=tuple(self._skipped),
+            skipped=tuple(self.skipped),
             turns=state.turn if was_anew and is_last else None,
             is_from_start=self._is_first,
         )
@@ -383,4 +385,4 @@ class _Batch:
             self._skip("more unknown keys")
 
     def _skip(self, reason: str) -> None:
-        self._skipped.append(Skipped(reason, self._line))
+        self.skipped.append(Skipped(reason, self._line))

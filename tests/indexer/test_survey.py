@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from indexer.store.writer import StoreWriter
-from schemas.settings import Settings
+from schemas.settings import Settings, load_settings
 from tests.indexer.archives import (
     Transcripts,
     append,
@@ -114,9 +114,17 @@ def test_a_root_on_another_device_changes_nothing_until_what_is_known_is_there_a
 
 def test_a_root_that_was_never_there_is_nothing_to_speak_of(tmp_path: Path) -> None:
     transcripts = Transcripts(tmp_path)
+    settings = load_settings(flags={"data_dir": str(tmp_path / "data")})
+    transcripts.turns.rmdir()
+    index(settings)
+    assert unavailable(settings) == []
+
+
+def test_a_root_that_was_named_and_is_not_there_is_told(tmp_path: Path) -> None:
+    transcripts = Transcripts(tmp_path)
     transcripts.turns.rmdir()
     index(transcripts.settings())
-    assert unavailable(transcripts.settings()) == []
+    assert unavailable(transcripts.settings()) == [f"{transcripts.turns}: No such file or directory"]
 
 
 def test_a_folder_in_a_root_that_is_removed_deletes_what_was_in_it(
