@@ -269,7 +269,7 @@ def test_a_live_commit_that_fails_is_made_up_for(
     broken_commits.extend(ValueError("disk") for _ in range(3))
     with closing(Pipeline(settings)) as pipeline:
         pipeline.look()
-        assert run(pipeline) == 1
+        assert run(pipeline) == 3
         broken_commits.clear()
         append(transcripts.turns / "t5.turns.jsonl", user("and a better one"))
         pipeline.look()
