@@ -29,7 +29,7 @@ from indexer.store.writer import StoreWriter
 from indexer.survey import Survey, survey
 from schemas.answers import Indexing
 from schemas.errors import Unavailable
-from schemas.settings import Settings, resolved
+from schemas.settings import Settings, default_data_dir, resolved
 from schemas.sources import CYDONIA
 from schemas.texts import counted
 from schemas.times import iso_utc
@@ -82,6 +82,9 @@ class Pipeline:
         with ExitStack() as opened:
             self._lock = DataLock(self._data_dir)
             opened.callback(self._lock.release)
+            if self._data_dir == resolved(default_data_dir()):
+                # Ours alone, whoever made it; a directory that was named may hold other things.
+                self._data_dir.chmod(0o700)
             self._store = StoreWriter(self._data_dir)
             opened.callback(self._store.close)
             self._follower = IndexFollower(self._data_dir, self._store)

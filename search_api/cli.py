@@ -293,6 +293,7 @@ def serve(load: Load, host: str | None, port: int | None, no_discover: bool, dem
     settings = load(flags)
     if demo:
         with demo_archive(settings) as demo_settings:
+            write_note(f"to ask the demo on the command line: turndex search --data-dir {demo_settings.data_dir} …")
             serve(demo_settings)
     else:
         serve(settings)
