@@ -2,6 +2,7 @@
 
 import logging
 import os
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from enum import Enum
 from pathlib import Path
@@ -36,8 +37,11 @@ class Taken:
 class Intake:
     """Reads transcripts and stores what they say. Used by the thread that writes the store."""
 
-    def __init__(self, store: StoreWriter) -> None:
+    def __init__(self, store: StoreWriter, learn_numbers: Callable[[Path], None]) -> None:
+        """`learn_numbers` reads the registry of a project: our own numbers keep out of the way of its."""
         self._store = store
+        self._learn_numbers = learn_numbers
+        self._learnt: set[Path] = set()
 
     def take(self, source: Source, transcript: Transcript, lane: int, now_ms: int) -> Taken:
         """Bring the session of a transcript up to it; each part of it is one transaction."""
@@ -47,6 +51,7 @@ class Intake:
         is_first = True
         try:
             for part in source.read(transcript, since):
+                self._learn(part.facts.project, is_new=taken.session is None)
                 is_from_start = is_first and (since is None or source.is_whole_record or part.is_from_start)
                 with self._store.transaction():
                     session, chunks = self._put(source, transcript, taken.session, part, lane)
@@ -96,10 +101,17 @@ class Intake:
         if not heads:
             return
         heads.sort(key=lambda head: head[:3])
+        for project in {facts.project for *_, facts in heads}:
+            self._learn(project, is_new=True)
         with self._store.transaction():
             for *_, facts in heads:
                 if self._store.session_with_key(source.name, facts.key) is None:
                     self._store.put_session(source.name, facts, None, key=facts.key, lane=lane)
+
+    def _learn(self, project: Path, *, is_new: bool) -> None:
+        if is_new or project not in self._learnt:
+            self._learn_numbers(project)
+            self._learnt.add(project)
 
     def _put(
         self, source: Source, transcript: Transcript, session: int | None, part: Part, lane: int

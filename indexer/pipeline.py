@@ -90,10 +90,11 @@ class Pipeline:
             self._follower = IndexFollower(self._data_dir, self._store)
             opened.pop_all()  # `close` sees to them from here on
         self.schedule = Schedule()
-        self._intake = Intake(self._store)
+        self._intake = Intake(self._store, self._read_registry)
         self._committer = ThreadPoolExecutor(1, thread_name_prefix="turndex-commit")
         self._bulk_commit: Future[None] | None = None
         self._backlog: list[tuple[Source, Transcript]] = []
+        self._backlog_since: float | None = None
         self._backlog_total = self._backlog_bytes_total = self._backlog_bytes_done = 0
         self._is_first_scan = self._store.meta("scanned_at") is None
         self._last_live_commit = self._last_disk_check = self._last_progress = 0.0
@@ -153,6 +154,7 @@ class Pipeline:
             )
         # The newest last, as they are taken from the end.
         self._backlog = sorted([*self._backlog, *new], key=lambda one: one[1].mtime_ns)
+        self._backlog_since = self._backlog_since or time.monotonic()
         self._backlog_total += len(new)
         self._backlog_bytes_total += size
 
@@ -194,6 +196,7 @@ class Pipeline:
         Nothing is lost where it fails: what was not stored is read again, what was not indexed is put again.
         """
         if not self._has_room():
+            self._note_progress()
             return False
         return self._finish_bulk_commit() or self._step_live() or self._step_backlog() or self._step_bulk()
 
@@ -249,6 +252,8 @@ class Pipeline:
                 self.schedule.add([Unit(source, transcript.root, transcript.path)], UNSETTLED_SECONDS)
             self._backlog_bytes_done += transcript.size
             is_over = time.monotonic() >= until
+        if not self._backlog:
+            self._backlog_since = None
         self._put_bulk()
         self._note_progress()
         return True
@@ -304,7 +309,10 @@ class Pipeline:
                     self._registry_due[project] = (now + REGISTRY_SECONDS[tries], tries + 1)
 
     def _read_registry(self, project: Path) -> None:
-        signature = orjson.dumps(registry_signature(project))
+        stats = registry_signature(project)
+        if not any(stats):
+            return  # there is none, or none any more: the numbers that are known stay
+        signature = orjson.dumps(stats)
         key = self._store.project(project)
         if self._store.registry_signature(key) == signature:
             return
@@ -324,6 +332,13 @@ class Pipeline:
     def is_ready(self) -> bool:
         """Whether the first scan is done and no rebuild is under way."""
         return not self._is_first_scan and not self._follower.is_rebuilding
+
+    def waiting_since(self, source: str) -> float | None:
+        """Since when the longest waiting transcript of a source waits, on the monotonic clock."""
+        times = [self.schedule.waiting_since(source)]
+        if any(one.name == source for one, _ in self._backlog):
+            times.append(self._backlog_since)
+        return min((time_ for time_ in times if time_ is not None), default=None)
 
     @property
     def is_idle(self) -> bool:

@@ -135,7 +135,7 @@ class Indexer:
         pipeline, now = self._pipeline, time.monotonic()
         lag_ms = {}
         for source in pipeline.sources:
-            since = pipeline.schedule.waiting_since(source.name)
+            since = pipeline.waiting_since(source.name)
             lag_ms[source.name] = 0 if since is None else int((now - since) * 1000)
         notes = [
             note

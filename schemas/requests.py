@@ -4,6 +4,7 @@ The models are strict and refuse unknown arguments. Doors that carry text only (
 line) read it with `from_strings` first, which turns words into the types declared here.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal, Self, get_args, get_origin
 
@@ -30,6 +31,7 @@ def _as_list(value: Any) -> Any:
 Words = Annotated[list[Word], BeforeValidator(_as_list)]
 Kinds = Annotated[list[Annotated[Kind, Field(strict=False)]], BeforeValidator(_as_list)]
 
+_WHOLE_NUMBER = re.compile("-?[0-9]{1,20}")
 _BOOLEANS = {"true": True, "1": True, "false": False, "0": False}
 
 
@@ -122,7 +124,7 @@ class ReadRequest(Request):
     turns: Word | None = Field(None, description="`5` or `5-7`; wins over turns on the reference.")
     project: Word | None = Field(None, description="A path or a name; `*` is every open project.")
     full: bool = Field(False, description="Include thinking, tool input and output, and process items.")
-    max_chars: int | None = Field(None, ge=1000, le=2**31, description="Cut the answer there.")
+    max_chars: int | None = Field(None, ge=1000, description="Cut the answer there.")
     cursor: Word | None = Field(None, description="Reads on where an earlier answer was cut.")
 
 
@@ -140,11 +142,11 @@ def _typed(name: str, field: FieldInfo, values: Sequence[str]) -> Any:
     value = values[0]
     kinds = {field.annotation, *get_args(field.annotation)}
     if bool in kinds:
-        if value.lower() not in _BOOLEANS:
+        if value not in _BOOLEANS:
             raise InvalidArgument(name, f"{name} takes true, false, 1 or 0, not {quoted(value)}")
-        return _BOOLEANS[value.lower()]
+        return _BOOLEANS[value]
     if int in kinds:
-        if not (value.isascii() and value.lstrip("-").isdigit() and len(value) <= 20):
+        if not _WHOLE_NUMBER.fullmatch(value):
             raise InvalidArgument(name, f"{name} takes a whole number, not {quoted(value)}")
         return int(value)
     return value

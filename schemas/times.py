@@ -1,11 +1,11 @@
 """Times: Unix milliseconds inside, ISO 8601 with milliseconds and `Z` at the edges."""
 
 import re
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 
 _AGE = re.compile(r"([0-9]{1,6})([mhdw])")
 _AGE_UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
-_DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
+DAY_MS = 86_400_000
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -17,7 +17,11 @@ def iso_utc(at_ms: int) -> str:
 
 def to_ms(moment: datetime) -> int:
     """Unix milliseconds of a moment; one without a zone is in this machine's."""
-    return (moment.astimezone(UTC) - _EPOCH) // timedelta(milliseconds=1)
+    return _moment_ms(moment.astimezone(UTC))
+
+
+def _moment_ms(moment: datetime) -> int:
+    return (moment - _EPOCH) // timedelta(milliseconds=1)
 
 
 def parse_iso(text: str) -> int | None:
@@ -37,10 +41,13 @@ def parse_bound(text: str, *, is_end: bool, now_ms: int) -> int | None:
     age = _AGE.fullmatch(text)
     if age is not None:
         return now_ms - timedelta(**{_AGE_UNITS[age[2]]: int(age[1])}) // timedelta(milliseconds=1)
-    if not _DATE.fullmatch(text):
+    try:
+        day = date.fromisoformat(text)
+    except ValueError:
         return parse_iso(text)
     try:
-        day = datetime.fromisoformat(text)
-        return to_ms(day + timedelta(days=1)) - 1 if is_end else to_ms(day)
-    except (ValueError, OverflowError):
-        return None
+        midnight = datetime.combine(day, time())
+        return to_ms(midnight + timedelta(days=1)) - 1 if is_end else to_ms(midnight)
+    except OverflowError:
+        # The first and the last day of the calendar reach beyond it, in one time zone or another.
+        return _moment_ms(datetime.combine(day, time(), UTC)) + (DAY_MS - 1 if is_end else 0)

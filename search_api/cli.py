@@ -123,6 +123,8 @@ def argument_options(model: type[Request], positional: str | None = None) -> Cal
         @functools.wraps(command)
         def with_words(**options: Any) -> Any:
             words = {name: _words(value) for name in names if (value := options.pop(name))}
+            if "project" in words:
+                words["project"] = [_as_path(project) for project in words["project"]]
             if positional is not None:
                 words[positional] = [options.pop(positional)]
             return command(words=words, **options)
@@ -162,6 +164,12 @@ def _help(field: FieldInfo) -> str:
 
 def _words(value: bool | Sequence[str]) -> Sequence[str]:
     return ["true"] if isinstance(value, bool) else value
+
+
+def _as_path(project: str) -> str:
+    """A project's path as the call takes it: absolute, while a name stays a name."""
+    is_path = project in (".", "..") or "/" in project
+    return str(Path(project).expanduser().absolute()) if is_path else project
 
 
 Load = Callable[..., Settings]

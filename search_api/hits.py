@@ -7,6 +7,7 @@ from schemas.folding import fold
 from schemas.texts import collapsed, counted
 from schemas.times import iso_utc
 from search_api.naming import Names
+from search_api.search_scope import SearchScope
 from search_api.verify import Match
 
 MAX_TITLE_MATCHES = 3
@@ -36,9 +37,14 @@ def hit_of(names: Names, session: Session, key: TurnKey, match: Match) -> Hit:
     )
 
 
-def nothing_notes(store: StoreReader, names: Names, condition: Condition, query: str, *, is_full: bool) -> list[str]:
+def nothing_notes(store: StoreReader, scope: SearchScope, query: str, *, is_full: bool) -> list[str]:
     """What was searched, and sessions whose titles have what no line has."""
-    extent = store.extent(condition)
+    names, condition, bounds = scope.names, scope.condition, scope.bounds
+    if bounds.is_open and scope.turns is None:
+        extent = store.extent(condition)
+    else:
+        turns = (1, 2**62) if scope.turns is None else (scope.turns.first, min(scope.turns.last, 2**62))
+        extent = store.extent_of_turns(condition, (bounds.from_ms, bounds.to_ms), turns)
     until = "" if extent.last_ms is None else f", up to {iso_utc(extent.last_ms)}"
     notes = [f"searched {counted(extent.sessions, 'session')}, {counted(extent.turns, 'turn')}{until}"]
     if not is_full:

@@ -7,7 +7,6 @@ import json
 from typing import Any, TypeVar
 from urllib.parse import parse_qsl
 
-import orjson
 from fastapi import Request
 
 from schemas.errors import InvalidArgument, InvalidQuery, UnsupportedMediaType, quoted
@@ -79,13 +78,28 @@ async def _json_object(request: Request) -> dict[str, Any]:
 
 
 def _loads(body: bytes) -> Any:
-    """The body's value. orjson refuses halves of surrogate pairs, which callers cut out of texts now and then."""
-    try:
-        return orjson.loads(body)
-    except orjson.JSONDecodeError:
-        if b"\\ud" not in body.lower():
-            raise
-        return orjson.loads(without_surrogates(json.dumps(json.loads(body.decode()), ensure_ascii=False)))
+    """The body's value. Python's own parser takes halves of surrogate pairs, which callers cut out of texts now and
+    then, and shows names that are given twice."""
+    return json.loads(body.decode(), object_pairs_hook=_without_repeats, parse_constant=_refuse_constant)
+
+
+def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    values: dict[str, Any] = {}
+    for name, value in pairs:
+        if name in values:
+            raise InvalidArgument(name, f"{quoted(name)} was given twice; it takes one value")
+        values[name] = _cleaned(value)
+    return values
+
+
+def _cleaned(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_cleaned(one) for one in value]
+    return without_surrogates(value) if isinstance(value, str) else value
+
+
+def _refuse_constant(name: str) -> Any:
+    raise ValueError(f"{name} is no JSON")
 
 
 def _choose_form(request: Request, values: list[Any] | None) -> None:

@@ -28,7 +28,8 @@ class Names:
             return None
         if not can_name_project(project.name) or not self._is_name_alone(project.name, among_listed=True):
             return None
-        return f"{LINK_SCHEME}{project.name}#{session.number}" if self._has_number(session) else None
+        is_there = self._reader.entry_kind(project.id, session.number) == ("session", session.session_id)
+        return f"{LINK_SCHEME}{project.name}#{session.number}" if is_there else None
 
     def _name(self, session: Session) -> str:
         project = session.project
@@ -77,6 +78,11 @@ def session_with_number(reader: StoreReader, project: Project, number: int) -> S
         found = reader.sessions(condition)
         return found[0] if found else None
     kept = reader.sessions(
-        Condition("s.project = ? AND s.number = ?", (project.id, number)), "ORDER BY s.is_minted, s.id DESC LIMIT 1"
+        Condition(
+            "s.project = ? AND s.id IN (SELECT session FROM numbers WHERE project = ? AND number = ?)",
+            (project.id, project.id, number),
+        ),
+        # Who has it now, before who had it once; a number that a registry gave, before one of ours.
+        f"ORDER BY s.number IS NOT {number}, s.is_minted, s.id DESC LIMIT 1",
     )
     return kept[0] if kept else None

@@ -1,6 +1,7 @@
 """From the words of a call to the project and the session that it means; never by guessing."""
 
 import os
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -25,7 +26,8 @@ from search_api.naming import Names, session_with_number, sessions_with_id
 MAX_CANDIDATES = 50
 LAST_CHAR = "\U0010ffff"
 
-_ARTICLES = {"a": "a", "e": "an", "i": "an", "o": "an", "u": "an"}
+_OF_SESSIONS = "; `sessions` lists those that there are"
+_ARTICLES = {"a": "an", "e": "an", "i": "an", "o": "an", "u": "an"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,9 +42,11 @@ class CallScope:
 class Resolver:
     """Resolves the words of one call in one state of the store."""
 
-    def __init__(self, reader: StoreReader, scope: CallScope) -> None:
+    def __init__(self, reader: StoreReader, scope: CallScope, *, with_closed: bool = False) -> None:
+        """`with_closed`: whether the names and titles of closed projects count."""
         self._reader = reader
         self._scope = scope
+        self._with_closed = with_closed
         self._names = Names(reader, scope.project)
 
     def session(self, argument: str) -> tuple[Session, Turns | None]:
@@ -53,7 +57,10 @@ class Resolver:
         """
         words = trimmed(without_surrogates(argument))
         if len(words) > MAX_SESSION_ARGUMENT_CHARS:
-            raise InvalidReference(f"a session is named in at most {MAX_SESSION_ARGUMENT_CHARS} characters")
+            raise InvalidReference(
+                f"a session is named in at most {MAX_SESSION_ARGUMENT_CHARS} characters: #43, #43:5-7, name#43, an id"
+                " or a title"
+            )
         if is_numbered(words):
             reference = parse_numbered(words)
             return self._numbered(reference), reference.turns
@@ -65,13 +72,27 @@ class Resolver:
     def _numbered(self, reference: NumberedReference) -> Session:
         shown = str(NumberedReference(reference.number, reference.project))
         if reference.project is not None:
-            named = project_by_name(self._reader, reference.project, with_closed=False)
+            named = self._project_of(reference)
             return self._in_project(named, reference.number, shown)
         if self._scope.project is not None:
             return self._in_project(self._scope.project, reference.number, shown)
         if self._scope.is_unknown:
             raise NotFound(f"there is no session {quoted(shown)}: nothing is known of the call's project")
         return self._in_any_project(reference.number, shown)
+
+    def _project_of(self, reference: NumberedReference) -> Project:
+        named = projects_with_name(self._reader, reference.project or "", with_closed=self._with_closed)
+        if len(named) == 1:
+            return named[0]
+        if named:
+            raise _shared_name(reference.project or "", named)
+        others = [self._names.of(session) for session in self._with_number(reference.number)]
+        raise NotFound(f"there is no open project named {quoted(reference.project or '')}{_OF_SESSIONS}", others)
+
+    def _with_number(self, number: int) -> list[Session]:
+        """The sessions of open projects that have a number."""
+        found = (session_with_number(self._reader, project, number) for project in self._reader.open_projects())
+        return [session for session in found if session is not None][:MAX_CANDIDATES]
 
     def _in_project(self, project: Project, number: int, shown: str) -> Session:
         session = session_with_number(self._reader, project, number)
@@ -80,15 +101,11 @@ class Resolver:
         entry = None if number >= 2**62 else self._reader.entry_kind(project.id, number)
         if entry is not None and entry[1] is not None and entry[0] != "session":
             raise _not_a_session(shown, entry[0])
-        raise NotFound(f"there is no session {quoted(shown)} in project {quoted(project.name)}")
+        raise NotFound(f"there is no session {quoted(shown)} in project {quoted(project.name)}{_OF_SESSIONS}")
 
     def _in_any_project(self, number: int, shown: str) -> Session:
         projects = self._reader.open_projects()
-        fitting = [
-            session
-            for project in projects
-            if (session := session_with_number(self._reader, project, number)) is not None
-        ]
+        fitting = self._with_number(number)
         if len(fitting) == 1:
             return fitting[0]
         if fitting:
@@ -100,7 +117,7 @@ class Resolver:
         } - {"session"}
         if len(kinds) == 1:
             raise _not_a_session(shown, kinds.pop())
-        raise NotFound(f"there is no session {quoted(shown)} in any open project")
+        raise NotFound(f"there is no session {quoted(shown)} in any open project{_OF_SESSIONS}")
 
     def _by_id(self, words: str) -> tuple[Session, Turns | None] | None:
         split = split_id(words)
@@ -110,15 +127,19 @@ class Resolver:
         word, turns = split
         fitting = self._nearest(sessions_with_id(self._reader, word))
         if not fitting and len(word) >= MIN_ID_PREFIX_CHARS:
-            lower = word.lower()
-            begins = Condition(
-                "((s.id_lower >= ? AND s.id_lower < ?) OR (s.handle >= ? AND s.handle < ?))",
-                (lower, lower + LAST_CHAR) * 2,
-            )
-            fitting = self._nearest(self._reader.sessions(begins, f"ORDER BY s.id LIMIT {MAX_CANDIDATES}"))
+            fitting = self._beginning_with(word.lower())
         if len(fitting) > 1:
             raise self._ambiguous(word, fitting)
         return (fitting[0], turns) if fitting else None
+
+    def _beginning_with(self, lower: str) -> Sequence[Session]:
+        """Sessions whose ids begin so; those of the call's project, where it has any."""
+        begins = Condition("s.id_lower >= ? AND s.id_lower < ?", (lower, lower + LAST_CHAR))
+        suffix = f"ORDER BY s.id LIMIT {MAX_CANDIDATES}"
+        own: Sequence[Session] = []
+        if self._scope.project is not None:
+            own = self._reader.sessions(begins & Condition("s.project = ?", (self._scope.project.id,)), suffix)
+        return own or self._reader.sessions(begins, suffix)
 
     def _refuse_turns(self, words: str) -> None:
         """Refuse the name of a session with something behind it that is no turns."""
@@ -144,7 +165,7 @@ class Resolver:
         if self._scope.is_unknown:
             return Condition("0")
         if self._scope.project is None:
-            return Condition("p.is_open")
+            return Condition() if self._with_closed else Condition("p.is_open")
         return Condition("s.project = ?", (self._scope.project.id,))
 
     def _refuse(self, words: str) -> tuple[Session, Turns | None]:
@@ -187,7 +208,7 @@ def scope_of(reader: StoreReader, argument: str | None, caller_project: str | No
     if "/" in words and "\0" not in words:
         project = reader.project(os.path.realpath(os.path.expanduser(words)))
         if project is None:
-            raise NotFound(f"there is no project {quoted(words)}")
+            raise NotFound(f"there is no project {quoted(words)}", _passable(reader.open_projects()))
         return CallScope(project)
     return CallScope(project_by_name(reader, words, with_closed=with_closed))
 
@@ -199,21 +220,37 @@ def project_by_name(reader: StoreReader, name: str, *, with_closed: bool) -> Pro
         NotFound: there is none.
         Ambiguous: there are several; the candidates are their paths.
     """
+    fitting = projects_with_name(reader, name, with_closed=with_closed)
+    if not fitting:
+        raise NotFound(f"there is no open project named {quoted(name)}", _passable(reader.open_projects()))
+    if len(fitting) > 1:
+        raise _shared_name(name, fitting)
+    return fitting[0]
+
+
+def projects_with_name(reader: StoreReader, name: str, *, with_closed: bool) -> list[Project]:
+    """The open projects of that name, or the closed ones, where those count and no open one has it."""
     named = reader.projects_named(name)
     fitting = [project for project in named if project.is_open]
-    if not fitting and with_closed:
-        fitting = named
-    if not fitting:
-        open_names = sorted({project.name for project in reader.open_projects()})[:MAX_CANDIDATES]
-        raise NotFound(f"there is no open project named {quoted(name)}", open_names)
-    if len(fitting) > 1:
-        raise Ambiguous(
-            f"{len(fitting)} open projects are named {quoted(name)}; pass one of their paths as project",
-            [project.path for project in fitting],
-        )
-    return fitting[0]
+    return named if with_closed and not fitting else fitting
+
+
+def _passable(projects: Sequence[Project]) -> list[str]:
+    """What may be passed as project instead: names, or where several share one or it means something else, paths."""
+    counts = Counter(project.name for project in projects)
+    return [
+        project.name if counts[project.name] == 1 and "/" not in project.name and project.name != "*" else project.path
+        for project in projects[:MAX_CANDIDATES]
+    ]
+
+
+def _shared_name(name: str, projects: Sequence[Project]) -> Ambiguous:
+    return Ambiguous(
+        f"{len(projects)} open projects are named {quoted(name)}; pass one of their paths as project",
+        [project.path for project in projects],
+    )
 
 
 def _not_a_session(shown: str, kind: str) -> NotASession:
     article = _ARTICLES.get(kind[:1].lower(), "a")
-    return NotASession(f"{shown} is {article} {quoted(kind)}, not a session")
+    return NotASession(f"{shown} is {article} {quoted(kind)}, not a session{_OF_SESSIONS}")

@@ -63,7 +63,7 @@ def search(
             raise Timeout(f"{notes[0]}; narrow the query, or name a session or a time")
         next_place = stopped_at
     elif not hits and request.cursor is None:
-        notes = nothing_notes(tools.store, scope.names, scope.condition, query, is_full=request.full)
+        notes = nothing_notes(tools.store, scope, query, is_full=request.full)
     cursor = None if next_place is None else scope.cursor(next_place)
     explanation = _explanation(walk.cost) if request.explain else None
     return SearchAnswer(query, hits, cursor is not None, cursor, notes, [], None, 0.0, request.limit, explanation)

@@ -73,7 +73,7 @@ def search_scope(
     bounds = time_bounds(request, now_ms)
     session, turns = None, None
     if request.session is not None:
-        session, turns = Resolver(store, scope).session(request.session)
+        session, turns = Resolver(store, scope, with_closed=request.closed == "include").session(request.session)
         if turns is not None and turns.first > session.turns:
             raise NoSuchTurn(f"{names.of(session)} has {session.turns} turns", session.turns)
     bound_to = fingerprint({**asked, "about": scope.project and scope.project.path})

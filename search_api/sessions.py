@@ -38,7 +38,10 @@ def list_sessions(store: StoreReader, request: SessionsRequest, caller: Caller, 
         bounds = TimeBounds(from_ms, to_ms)
         condition &= Condition("(coalesce(s.last_at, -1), s.id) < (?, ?)", (last_ms, session))
     if not bounds.is_open:
-        condition &= Condition("s.last_at >= ? AND s.first_at <= ?", (bounds.from_ms, bounds.to_ms))
+        condition &= Condition(
+            "EXISTS (SELECT 1 FROM turns t WHERE t.session = s.id AND t.at BETWEEN ? AND ?)",
+            (bounds.from_ms, bounds.to_ms),
+        )
     found = store.sessions(condition, f"ORDER BY coalesce(s.last_at, -1) DESC, s.id DESC LIMIT {request.limit + 1}")
     more = len(found) > request.limit
     found = found[: request.limit]

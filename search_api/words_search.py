@@ -74,7 +74,7 @@ def search_words(
             hits = [hit_of(names, *one) for one in ordered[: request.limit]]
             next_place = ordered[request.limit - 1][1] if len(ordered) > request.limit else None
     if not hits and request.cursor is None:
-        notes += nothing_notes(tools.store, names, scope.condition, query, is_full=request.full)
+        notes += nothing_notes(tools.store, scope, query, is_full=request.full)
     cursor = None if next_place is None else scope.cursor(next_place)
     return SearchAnswer(query, hits, cursor is not None, cursor, notes, [], None, 0.0, request.limit)
 

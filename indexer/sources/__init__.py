@@ -2,14 +2,12 @@
 
 from pathlib import Path
 
-import platformdirs
-
 from indexer.sources.base import Root, Source
 from indexer.sources.cydonia import SESSIONS_FOLDER, CydoniaSource
 from indexer.sources.files import listed
 from indexer.sources.turn_file import TurnFileSource, is_turn_file
 from schemas.errors import InvalidArgument, quoted
-from schemas.settings import Settings, resolved
+from schemas.settings import Settings, default_data_dir, resolved
 
 
 def sources_for(settings: Settings) -> list[Source]:
@@ -52,7 +50,7 @@ def sources_for(settings: Settings) -> list[Source]:
 
 def default_turns_folder() -> Path:
     """Where turn files are looked for out of the box."""
-    return platformdirs.user_data_path("turndex", appauthor=False) / "turns"
+    return default_data_dir() / "turns"
 
 
 def is_cydonia_project(folder: Path) -> bool:

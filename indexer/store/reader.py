@@ -1,7 +1,7 @@
 """What the store knows, for those who ask: plain rows of projects, sessions, turns and chunks.
 
-Every question goes through the views `visible_projects` and `visible_sessions`: what the settings hide
-from callers is not there for anyone who asks here.
+Every question goes through views, `visible_projects`, `visible_sessions` and the like: what the settings
+hide from callers is not there for anyone who asks here.
 """
 
 import sqlite3
@@ -100,6 +100,14 @@ class StoreReader:
         self._db.execute(f"CREATE TEMP VIEW visible_projects AS SELECT * FROM main.projects WHERE {visible}")
         within = "1" if allowed_projects is None else "project IN (SELECT id FROM visible_projects)"
         self._db.execute(f"CREATE TEMP VIEW visible_sessions AS SELECT * FROM main.sessions WHERE {within}")
+        seen = "1" if allowed_projects is None else "session IN (SELECT id FROM visible_sessions)"
+        self._db.execute(f"CREATE TEMP VIEW visible_chunks AS SELECT * FROM main.chunks WHERE {seen}")
+        self._db.execute(f"CREATE TEMP VIEW visible_files AS SELECT * FROM main.files WHERE {seen}")
+        # What could not be read, and folders that cannot be: of no session, and so of nobody where not all are seen.
+        shown = "1" if allowed_projects is None else "(source, path) IN (SELECT source, path FROM visible_files)"
+        self._db.execute(f"CREATE TEMP VIEW visible_skipped AS SELECT * FROM main.skipped WHERE {shown}")
+        roots = "1" if allowed_projects is None else "path IN (SELECT root FROM visible_files)"
+        self._db.execute(f"CREATE TEMP VIEW visible_roots AS SELECT * FROM main.roots WHERE {roots}")
 
     def close(self) -> None:
         self._db.close()
@@ -189,6 +197,18 @@ class StoreReader:
         ).fetchone()
         return Extent(*row)
 
+    def extent_of_turns(
+        self, condition: Condition, times: tuple[int, int], turns: tuple[int, int] = (1, 2**62)
+    ) -> Extent:
+        """The same of turns that lie in a range of times, and of numbers, both included."""
+        row = self._db.execute(
+            "SELECT count(DISTINCT t.session), count(*), max(t.at) FROM turns t"
+            " JOIN visible_sessions s ON s.id = t.session JOIN projects p ON p.id = s.project"
+            f" WHERE t.at BETWEEN ? AND ? AND t.turn BETWEEN ? AND ? AND {condition.sql}",
+            (*times, *turns, *condition.values),
+        ).fetchone()
+        return Extent(*row)
+
     # Turns and chunks.
 
     def turns_past(
@@ -260,10 +280,10 @@ class StoreReader:
     # Status.
 
     def counts(self) -> tuple[int, int, int, int]:
-        """Projects, sessions, turns and chunks that callers may see; chunks are all of them."""
+        """Projects, sessions, turns and chunks."""
         projects = self._db.execute("SELECT count(*) FROM visible_projects").fetchone()[0]
         sessions, turns = self._db.execute("SELECT count(*), coalesce(sum(turns), 0) FROM visible_sessions").fetchone()
-        chunks = self._db.execute("SELECT count(*) FROM chunks").fetchone()[0]
+        chunks = self._db.execute("SELECT count(*) FROM visible_chunks").fetchone()[0]
         return projects, sessions, turns, chunks
 
     def source_totals(self) -> dict[str, tuple[int, int]]:
@@ -273,25 +293,30 @@ class StoreReader:
 
     def file_totals(self) -> dict[str, tuple[int, int]]:
         """Files and their bytes of each source, those that are there."""
-        rows = self._db.execute("SELECT source, count(*), sum(size) FROM files WHERE is_gone = 0 GROUP BY source")
+        rows = self._db.execute(
+            "SELECT source, count(*), sum(size) FROM visible_files WHERE is_gone = 0 GROUP BY source"
+        )
         return {source: (files, size) for source, files, size in rows}
 
     def skipped(self, source: str, limit: int) -> tuple[dict[str, int], list[tuple[bytes, int | None, str, int]]]:
         """What could not be read: counts by reason, and the latest with file, line, reason and count."""
         counts = dict(
             self._db.execute(
-                "SELECT reason, sum(count) FROM skipped WHERE source = ? GROUP BY reason ORDER BY 2 DESC", (source,)
+                "SELECT reason, sum(count) FROM visible_skipped WHERE source = ? GROUP BY reason ORDER BY 2 DESC",
+                (source,),
             ).fetchall()
         )
         latest = self._db.execute(
-            "SELECT path, line, reason, count FROM skipped WHERE source = ? ORDER BY at DESC, path, reason LIMIT ?",
+            "SELECT path, line, reason, count FROM visible_skipped WHERE source = ?"
+            " ORDER BY at DESC, path, reason LIMIT ?",
             (source, limit),
         ).fetchall()
         return counts, latest
 
     def unavailable_roots(self, source: str) -> list[tuple[bytes, str]]:
         return self._db.execute(
-            "SELECT path, why_unavailable FROM roots WHERE source = ? AND why_unavailable IS NOT NULL ORDER BY path",
+            "SELECT path, why_unavailable FROM visible_roots"
+            " WHERE source = ? AND why_unavailable IS NOT NULL ORDER BY path",
             (source,),
         ).fetchall()
 

@@ -33,6 +33,13 @@ CREATE TABLE entries(                         -- each project's own registry of 
     PRIMARY KEY(project, number)
 ) WITHOUT ROWID;
 
+CREATE TABLE numbers(                         -- every number that a session has or had
+    project INTEGER NOT NULL,
+    number INTEGER NOT NULL,
+    session INTEGER NOT NULL,
+    PRIMARY KEY(project, number, session)
+) WITHOUT ROWID;
+
 CREATE TABLE sessions(
     id INTEGER PRIMARY KEY AUTOINCREMENT,
     source TEXT NOT NULL,
@@ -57,6 +64,9 @@ CREATE TABLE sessions(
     last_at INTEGER,
     UNIQUE(source, key)
 );
+CREATE TRIGGER number_given AFTER UPDATE OF number ON sessions WHEN new.number IS NOT NULL BEGIN
+    INSERT OR IGNORE INTO numbers VALUES (new.project, new.number, new.id);
+END;
 CREATE INDEX sessions_by_number ON sessions(project, number);
 CREATE INDEX sessions_by_id ON sessions(id_lower);
 CREATE INDEX sessions_by_title ON sessions(title_folded);

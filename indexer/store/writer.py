@@ -163,9 +163,8 @@ class StoreWriter:
 
     def _next_number(self, project: int) -> int:
         number = self._db.execute("SELECT next_number FROM projects WHERE id = ?", (project,)).fetchone()[0]
-        if number is None:
-            has_registry = self.registry_signature(project) is not None
-            number = FIRST_NUMBER_BESIDE_REGISTRY if has_registry else FIRST_NUMBER
+        has_registry = self.registry_signature(project) is not None
+        number = max(number or FIRST_NUMBER, FIRST_NUMBER_BESIDE_REGISTRY if has_registry else FIRST_NUMBER)
         self._db.execute("UPDATE projects SET next_number = ? WHERE id = ?", (number + 1, project))
         return int(number)
 

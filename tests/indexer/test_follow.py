@@ -213,7 +213,7 @@ def test_what_only_the_store_has_is_indexed_at_the_next_start(transcripts: Trans
         for source in sources_for(settings):
             for root in source.roots():
                 for transcript in source.transcripts(root):
-                    Intake(store).take(source, transcript, LANES.index("live"), 0)
+                    Intake(store, lambda project: None).take(source, transcript, LANES.index("live"), 0)
     assert found_in(settings, "not yet indexed") == []
     index(settings)
     assert found_in(settings, "not yet indexed") == [("t4", 3)]

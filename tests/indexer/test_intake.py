@@ -347,7 +347,7 @@ def take(settings: Settings, path: Path) -> Outcome:
     """Read one transcript into the store, and do nothing after it, as if the process were killed then."""
     with closing(StoreWriter(settings.data_dir)) as store:
         source, transcript = _listed(settings, path)
-        return Intake(store).take(source, transcript, LIVE, 0).outcome
+        return Intake(store, lambda project: None).take(source, transcript, LIVE, 0).outcome
 
 
 def _listed(settings: Settings, path: Path) -> tuple[Source, Transcript]:

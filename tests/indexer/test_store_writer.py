@@ -387,10 +387,11 @@ def test_our_numbers_count_from_100001_beside_a_registry(
     assert [number_of(store, put(store, turn_file(n))) for n in range(2)] == [100_001, 100_002]
 
 
-def test_our_numbers_go_on_from_1_where_the_registry_came_later(store: StoreWriter) -> None:
-    put(store, turn_file(0))
+def test_our_numbers_keep_out_of_the_way_of_a_registry_that_came_later(store: StoreWriter) -> None:
+    first = put(store, turn_file(0))
     set_registry(store, {7: ("board", "b")})
-    assert number_of(store, put(store, turn_file(1))) == 2
+    assert number_of(store, put(store, turn_file(1))) == 100_001
+    assert number_of(store, first) == 1
 
 
 def test_a_number_of_ours_is_never_given_again(store: StoreWriter) -> None:

@@ -112,9 +112,9 @@ def test_a_body_that_is_no_object_is_refused(body: Any) -> None:
 def test_limits_of_the_other_calls() -> None:
     assert SessionsRequest.read({"limit": 200}).limit == 200
     assert ReadRequest.read({"session": "#1", "max_chars": 1000}).max_chars == 1000
-    for refused in ({"session": "#1", "max_chars": 999}, {"session": "#1", "max_chars": 10**12}):
-        with pytest.raises(InvalidArgument):
-            ReadRequest.read(refused)
+    assert ReadRequest.read({"session": "#1", "max_chars": 10**12}).max_chars == 10**12
+    with pytest.raises(InvalidArgument):
+        ReadRequest.read({"session": "#1", "max_chars": 999})
     with pytest.raises(InvalidArgument):
         SessionsRequest.read({"limit": 201})
 
