@@ -39,6 +39,9 @@ _COMMON = (
     "when we there can an your which their if do will each how them then parser span range test file line error index "
     "search session turn query token buffer request server client build fix add remove check read write open close"
 )
+FUNCTION_WORDS = _COMMON.split().index("parser")
+"""The first words are those that sentences are held together with."""
+
 _CJK = "解析器的错误处理在哪里中文搜索测试文件范围结束请看一下这个函数返回值为空会话索引日本語のテキストも検索できます"
 _EMOJI = ["🎉", "✅", "❌", "🚀", "👍🏽", "🐛", "⚠️"]
 _EXTENSIONS = ["rs", "py", "ts", "go", "md", "toml"]
@@ -62,10 +65,16 @@ class Texts:
         # The words are the same for every seed, so that queries for them compare between archives.
         vocabulary = _vocabulary(Random(1), VOCABULARY)
         self._words = vocabulary
-        self._weights = list(accumulate(1 / (rank + 3) for rank in range(len(vocabulary))))
+        self._weights = _zipf(len(vocabulary))
+        # People name things after what they are: identifiers and paths are made of nouns and verbs.
+        self._names = vocabulary[FUNCTION_WORDS:]
+        self._name_weights = _zipf(len(self._names))
 
     def words(self, count: int) -> list[str]:
         return self._random.choices(self._words, cum_weights=self._weights, k=count)
+
+    def names(self, count: int) -> list[str]:
+        return self._random.choices(self._names, cum_weights=self._name_weights, k=count)
 
     def sentence(self) -> str:
         words = self.words(self._random.randint(4, 18))
@@ -86,11 +95,11 @@ class Texts:
         return text
 
     def path(self) -> str:
-        folder, name = self.words(2)
+        folder, name = self.names(2)
         return f"src/{folder}/{name}.{self._random.choice(_EXTENSIONS)}"
 
     def identifier(self) -> str:
-        first, second = self.words(2)
+        first, second = self.names(2)
         style = self._random.randrange(3)
         if style == 0:
             return f"{first}_{second}"
@@ -127,6 +136,11 @@ class Texts:
             lines.append(line)
             written += len(line) + 1
         return "\n".join(lines)
+
+
+def _zipf(count: int) -> list[float]:
+    """Cumulative weights of so many words, the most frequent first."""
+    return list(accumulate(1 / (rank + 3) for rank in range(count)))
 
 
 def _vocabulary(random: Random, count: int) -> list[str]:

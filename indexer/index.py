@@ -31,6 +31,8 @@ _TOKENIZER = "spaces"
 _TERMS = "terms"
 _KIND_KEYS = {kind: key for key, kind in enumerate(Kind)}
 _HEAP_BYTES = (96_000_000, 32_000_000)
+REMEMBERED_FREQUENCIES = 50_000
+
 _FIRST_HITS = 1024
 """Tantivy sets memory aside for the number asked for: most searches find fewer than this in their window."""
 _UNBOUNDED = 2**62
@@ -131,6 +133,7 @@ class IndexReader:
     def __init__(self, folder: Path) -> None:
         self._indexes = [_open(folder / lane) for lane in LANES if (folder / lane).is_dir()]
         self._schema = _schema()
+        self._frequencies: dict[str, int] = {}
         self._searchers = [index.searcher() for index in self._indexes]
 
     def reload(self) -> None:
@@ -165,8 +168,30 @@ class IndexReader:
                 return min(_UNBOUNDED, sum(self.most_chunks(part) for part in parts))
 
     def frequency(self, term: str) -> int:
-        """In how many chunks a term is, in both folders; those that were deleted since count too."""
+        """In how many chunks a term is, in both folders; those that were deleted since count too.
+
+        It is kept for a while: what is planned by it is right whatever it says.
+        """
+        known = self._frequencies.get(term)
+        if known is None:
+            if len(self._frequencies) >= REMEMBERED_FREQUENCIES:
+                self._frequencies.clear()
+            known = self._frequencies[term] = self._frequency(term)
+        return known
+
+    def _frequency(self, term: str) -> int:
         return sum(searcher.doc_freq(_TERMS, term) for searcher in self._searchers)
+
+    def few_candidates(self, query: ChunkQuery, scope: Scope, most: int) -> dict[TurnKey, list[int]] | None:
+        """`candidates`, or None where a folder has more than `most` of them."""
+        built = self._within(self._built(query), scope)
+        found: dict[TurnKey, list[int]] = {}
+        for searcher in self._searchers:
+            hits = searcher.search(built, most + 1, count=False, order_by_field="chunk").hits
+            if len(hits) > most:
+                return None
+            self._add(searcher, hits, found)
+        return found
 
     def candidates(self, query: ChunkQuery, scope: Scope) -> dict[TurnKey, list[int]]:
         """The chunks in scope that have what the query needs, by the turns they belong to."""
@@ -178,13 +203,18 @@ class IndexReader:
             while len(hits) == limit:
                 limit = min(limit * 8, searcher.num_docs + 1)
                 hits = searcher.search(built, limit, count=False, order_by_field="chunk").hits
-            addresses = [address for _, address in hits]
-            at, session, turn = (
-                cast(list[int], searcher.fast_field_values(name, addresses)) for name in ("at", "session", "turn")
-            )
-            for (chunk, _), key in zip(hits, zip(at, session, turn, strict=True), strict=True):
-                found.setdefault(key, []).append(chunk)
+            self._add(searcher, hits, found)
         return found
+
+    def _add(
+        self, searcher: tantivy.Searcher, hits: list[tuple[int, tantivy.DocAddress]], found: dict[TurnKey, list[int]]
+    ) -> None:
+        addresses = [address for _, address in hits]
+        at, session, turn = (
+            cast(list[int], searcher.fast_field_values(name, addresses)) for name in ("at", "session", "turn")
+        )
+        for (chunk, _), key in zip(hits, zip(at, session, turn, strict=True), strict=True):
+            found.setdefault(key, []).append(chunk)
 
     def _within(self, query: Query, scope: Scope) -> Query:
         parts = [query, Query.range_query(self._schema, "at", FieldType.Integer, scope.from_ms, scope.to_ms)]

@@ -41,7 +41,8 @@ class Intake:
         """`learn_numbers` reads the registry of a project: our own numbers keep out of the way of its."""
         self._store = store
         self._learn_numbers = learn_numbers
-        self._learnt: set[Path] = set()
+        self._projects: dict[int, Path] = {}
+        """By session, the project that its transcript named last."""
 
     def take(self, source: Source, transcript: Transcript, lane: int, now_ms: int) -> Taken:
         """Bring the session of a transcript up to it; each part of it is one transaction."""
@@ -51,7 +52,7 @@ class Intake:
         is_first = True
         try:
             for part in source.read(transcript, since):
-                self._learn(part.facts.project, is_new=taken.session is None)
+                self._learn(part.facts.project, taken.session)
                 is_from_start = is_first and (since is None or source.is_whole_record or part.is_from_start)
                 with self._store.transaction():
                     session, chunks = self._put(source, transcript, taken.session, part, lane)
@@ -102,16 +103,18 @@ class Intake:
             return
         heads.sort(key=lambda head: head[:3])
         for project in {facts.project for *_, facts in heads}:
-            self._learn(project, is_new=True)
+            self._learn_numbers(project)
         with self._store.transaction():
             for *_, facts in heads:
                 if self._store.session_with_key(source.name, facts.key) is None:
                     self._store.put_session(source.name, facts, None, key=facts.key, lane=lane)
 
-    def _learn(self, project: Path, *, is_new: bool) -> None:
-        if is_new or project not in self._learnt:
+    def _learn(self, project: Path, session: int | None) -> None:
+        """Learn a project's numbers where a session that is new, or in another project than before, may get one."""
+        if session is None or self._projects.get(session) != project:
             self._learn_numbers(project)
-            self._learnt.add(project)
+        if session is not None:
+            self._projects[session] = project
 
     def _put(
         self, source: Source, transcript: Transcript, session: int | None, part: Part, lane: int

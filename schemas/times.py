@@ -48,6 +48,7 @@ def parse_bound(text: str, *, is_end: bool, now_ms: int) -> int | None:
     try:
         midnight = datetime.combine(day, time())
         return to_ms(midnight + timedelta(days=1)) - 1 if is_end else to_ms(midnight)
-    except OverflowError:
-        # The first and the last day of the calendar reach beyond it, in one time zone or another.
+    except (OverflowError, ValueError):
+        # The first and the last day of the calendar reach beyond it, in one time zone or another; to tell the zone
+        # of a time Python also looks a day around it, and raises ValueError where there is none.
         return _moment_ms(datetime.combine(day, time(), UTC)) + (DAY_MS - 1 if is_end else 0)

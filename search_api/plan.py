@@ -19,9 +19,12 @@ FEW_WORDS = 256
 MANY_WORDS = 20_000
 """A fragment that more words have tells chunks apart too little to be worth looking up."""
 
-SPELLED_WORDS = 24
-"""Of the words that an end may stand for so many, the most frequent, get phrases of their own; the rest of
+SPELLED_WORDS = 200
+"""Of the words that one end may stand for so many, the most frequent, get phrases of their own; the rest of
 them are in few chunks, where it is enough to ask for any of them."""
+
+SPELLED_NEIGHBOURS = 24
+"""The same at each end of a query of two words, where every two of them make a phrase."""
 
 Frequency = Callable[[str], int]
 """In how many chunks a term is."""
@@ -88,21 +91,21 @@ def _phrase(ends: Sequence[list[tuple[str, ...]] | None], frequency: Frequency) 
 
 def _neighbours(left: Sequence[tuple[str, ...]], right: Sequence[tuple[str, ...]], frequency: Frequency) -> ChunkQuery:
     """One of `left` directly before one of `right`."""
-    often_left, seldom_left = _by_frequency(left, frequency, place=-1)
-    often_right, seldom_right = _by_frequency(right, frequency, place=0)
-    return any_of(
-        [
-            _spelled([(*start, *end) for start, end in product(often_left, often_right)]),
-            all_of([_any_of_words(seldom_left), _any_of_words(right)]),
-            all_of([_any_of_words(often_left), _any_of_words(seldom_right)]),
-        ]
-    )
+    often_left, seldom_left = _by_frequency(left, frequency, SPELLED_NEIGHBOURS, place=-1)
+    often_right, seldom_right = _by_frequency(right, frequency, SPELLED_NEIGHBOURS, place=0)
+    spelled = _spelled([(*start, *end) for start, end in product(often_left, often_right)])
+    # The longer list is looked up once, as that is what costs.
+    if len(left) > len(right):
+        rest = [(seldom_left, right), (often_left, seldom_right)]
+    else:
+        rest = [(left, seldom_right), (seldom_left, often_right)]
+    return any_of([spelled, *(all_of([_any_of_words(start), _any_of_words(end)]) for start, end in rest)])
 
 
 def _any_phrase(phrases: Sequence[tuple[str, ...]], frequency: Frequency) -> ChunkQuery:
     """One of some phrases that differ at one end."""
     is_left_open = len(phrases) > 1 and phrases[0][0] != phrases[1][0]
-    often, seldom = _by_frequency(phrases, frequency, place=0 if is_left_open else -1)
+    often, seldom = _by_frequency(phrases, frequency, SPELLED_WORDS, place=0 if is_left_open else -1)
     if not seldom:
         return _spelled(often)
     ends = AnyTerm(tuple(phrase[0 if is_left_open else -1] for phrase in seldom))
@@ -111,13 +114,13 @@ def _any_phrase(phrases: Sequence[tuple[str, ...]], frequency: Frequency) -> Chu
 
 
 def _by_frequency(
-    runs: Sequence[tuple[str, ...]], frequency: Frequency, *, place: int
+    runs: Sequence[tuple[str, ...]], frequency: Frequency, most: int, *, place: int
 ) -> tuple[Sequence[tuple[str, ...]], Sequence[tuple[str, ...]]]:
     """The runs whose term at `place` is most frequent, and the rest."""
-    if len(runs) <= SPELLED_WORDS:
+    if len(runs) <= most:
         return runs, []
     ranked = sorted(runs, key=lambda run: frequency(run[place]), reverse=True)
-    return ranked[:SPELLED_WORDS], ranked[SPELLED_WORDS:]
+    return ranked[:most], ranked[most:]
 
 
 def _any_of_words(runs: Sequence[tuple[str, ...]]) -> ChunkQuery:

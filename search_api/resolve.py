@@ -122,7 +122,6 @@ class Resolver:
     def _by_id(self, words: str) -> tuple[Session, Turns | None] | None:
         split = split_id(words)
         if split is None:
-            self._refuse_turns(words)
             return None
         word, turns = split
         fitting = self._nearest(sessions_with_id(self._reader, word))
@@ -143,7 +142,7 @@ class Resolver:
 
     def _refuse_turns(self, words: str) -> None:
         """Refuse the name of a session with something behind it that is no turns."""
-        head, colon, tail = words.rpartition(":")
+        head, colon, tail = words.partition(":")
         if colon and is_id_word(head) and sessions_with_id(self._reader, head):
             raise InvalidReference(
                 f"{quoted(tail)} is not turns of {quoted(head)}; they are written 5 or 5-7, counted from 1"
@@ -169,6 +168,7 @@ class Resolver:
         return Condition("s.project = ?", (self._scope.project.id,))
 
     def _refuse(self, words: str) -> tuple[Session, Turns | None]:
+        self._refuse_turns(words)
         if is_bare_card(words):
             raise NotASession(f"{quoted(words)} is a card, not a session; a session is written #43, its turns #43:5-7")
         if any(project.is_open for project in self._reader.projects_named(words)):

@@ -31,6 +31,9 @@ WIDE_WINDOWS_TURNS = (16_384, 131_072)
 FEW_CHUNKS = 512
 """A query with so few chunks at most is searched for in one window."""
 
+FEW_CANDIDATES = 1024
+"""So many chunks are verified sooner than the words are looked up that would tell some of them apart."""
+
 FIRST_LOOK_TURNS = 512
 """How far a query that many words fit is looked for before they are all looked up: mostly hits come at once."""
 
@@ -190,18 +193,30 @@ class Walk:
             yield from self._between(plan.query, after, end, within)
             if end is None or self._is_past_bounds(end):
                 return
-            after = end
-            plan = self._plan(MANY_WORDS)
-            sizes = WIDE_WINDOWS_TURNS
+            after, sizes = end, WIDE_WINDOWS_TURNS
         else:
             sizes = () if self.tools.index.most_chunks(plan.query) <= FEW_CHUNKS else INDEX_WINDOWS_TURNS
+        whole: Plan | None = plan if plan.is_complete else None
         for size in (*sizes, None):
             end = None if size is None else store.turn_at_distance(after, self.order, size)
-            yield from self._between(plan.query, after, end, within)
+            few = None if whole is not None else self._few_from_index(plan.query, after, end, within)
+            if few is not None:
+                yield few
+            else:
+                whole = whole or self._plan(MANY_WORDS)
+                yield from self._between(whole.query, after, end, within)
             if end is None or self._is_past_bounds(end):
                 return
             after = end
             self._check_time(after)
+
+    def _few_from_index(self, query: ChunkQuery, after: TurnKey, end: TurnKey | None, within: Scope) -> _Turns | None:
+        """The turns that have what is known of a query without all its words, where they are few; None: they are not."""
+        if isinstance(query, Anything):
+            return None
+        with self.cost.timed("candidates"):
+            places = self.tools.index.few_candidates(query, self._window(after, end, within), FEW_CANDIDATES)
+        return None if places is None else self._named(query, places, after, end)
 
     def _between(self, query: ChunkQuery, after: TurnKey, end: TurnKey | None, within: Scope) -> Iterator[_Turns]:
         """The turns behind one and up to another, from the index, or from the store where that is as good."""
@@ -236,18 +251,26 @@ class Walk:
             size = min(size * 2, 16 * STORE_WINDOW_TURNS)
 
     def _from_index(self, query: ChunkQuery, after: TurnKey, end: TurnKey | None, within: Scope) -> Iterator[_Turns]:
+        with self.cost.timed("candidates"):
+            places = self.tools.index.candidates(query, self._window(after, end, within))
+        yield self._named(query, places, after, end)
+
+    def _window(self, after: TurnKey, end: TurnKey | None, within: Scope) -> Scope:
+        """The times between two places."""
         first, last = (end, after) if self.order == "newest" else (after, end)
-        window = replace(
+        return replace(
             within,
             from_ms=within.from_ms if first is None else max(first[0], within.from_ms),
             to_ms=within.to_ms if last is None else min(last[0], within.to_ms),
         )
-        with self.cost.timed("candidates"):
-            places = self.tools.index.candidates(query, window)
+
+    def _named(
+        self, query: ChunkQuery, places: dict[TurnKey, list[int]], after: TurnKey, end: TurnKey | None
+    ) -> _Turns:
         keys = [key for key in places if self._is_between(after, key, end)]
         if self.is_explained:
             self.cost.windows.append(Window(f"index: {query}", self.tools.index.most_chunks(query), len(keys)))
-        yield _Turns(sorted(keys, reverse=self.order == "newest"), places)
+        return _Turns(sorted(keys, reverse=self.order == "newest"), places)
 
     def _is_between(self, after: TurnKey, key: TurnKey, end: TurnKey | None) -> bool:
         if self.order == "newest":
