@@ -9,6 +9,8 @@ white space left here. All of it works on folded text.
 - Any other character that is not white space is a term by itself.
 - A **gap** is a run of two or more spaces, or any other white space but the line break. It is a term; the
   single space that mostly stands between two terms is none. Nor is a line break: a match lies within one line.
+- A **joint** is the end of a word and the beginning of the next one, of one character each and of two. Joints
+  stand behind the text. They find what is left of two words when the query has but an end of each.
 
 So a query is a phrase of terms, of which only the first can be the end and only the last the beginning
 of a longer word in the text.
@@ -16,8 +18,9 @@ of a longer word in the text.
 
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from schemas.folding import FOLDING_VERSION
 
@@ -25,9 +28,14 @@ WINDOW_CHARS = 64
 STRIDE_CHARS = 32
 
 GAP = "\x80"
-"""Stands for a gap: a control character without a use. In a text it stands for itself, as in a query."""
+"""Stands for a gap: a control character without a use."""
 
-RULES_VERSION = f"words-3 {FOLDING_VERSION} letters-{unicodedata.unidata_version}"
+_NO_GAP = "\x82"
+"""What that character becomes in texts and queries themselves, another one without a use."""
+
+_JOINED = "\x81"
+
+RULES_VERSION = f"words-4 {FOLDING_VERSION} letters-{unicodedata.unidata_version}"
 """What is a letter depends on the Unicode version that Python carries; an index by other rules is rebuilt."""
 
 _SPACELESS = (
@@ -51,8 +59,9 @@ class Terms:
     """What the index holds of a chunk."""
 
     text: str
-    """Its terms in their order, separated by white space."""
+    """Its terms in their order, separated by white space, and then its joints."""
     distinct: frozenset[str]
+    """Its terms, without the joints."""
 
 
 def terms_of(folded: str) -> Terms:
@@ -64,16 +73,35 @@ def terms_of(folded: str) -> Terms:
         long = {word: windows(word) for word in distinct if len(word) > WINDOW_CHARS}
         text = " ".join(" ".join(long[word]) if word in long else word for word in listed)
         distinct = distinct.difference(long).union(*long.values())
-    return Terms(text, distinct)
+    return Terms(f"{text} {' '.join(_joints(listed))}", distinct)
+
+
+def joint(left: str, right: str, chars: int) -> str:
+    """The joint of two words, of so many characters each where they have them."""
+    return f"{left[-chars:]}{_JOINED}{right[:chars]}"
+
+
+def _joints(terms: Sequence[str]) -> Iterator[str]:
+    """The joints of neighbours that are words."""
+    pairs = {(left[-2:], right[:2]) for left, right in pairwise(terms) if left[0].isalnum() and right[0].isalnum()}
+    yield from (f"{left}{_JOINED}{right}" for left, right in pairs)
+    # Of two words with one character each the longer joint is the shorter one, too.
+    yield from {f"{left[-1]}{_JOINED}{right[0]}" for left, right in pairs if len(left) == 2 or len(right) == 2}
 
 
 def _spaced(folded: str) -> str:
     """The text with white space around every term, and nowhere within one."""
-    text = _without_runs(folded)
+    text = _without_runs(folded.replace(GAP, _NO_GAP))
     if not text.isascii():
         text = _WIDE_SPACE.sub(GAP, _WIDE_TERM.sub(r" \g<0> ", text))
     for char in _OTHER_SPACES:
         text = text.replace(char, GAP)
+    # Indentation, and what stands before a line break, is in no match: it would make gaps of little use.
+    while f"\n{GAP}" in text:
+        text = text.replace(f"\n{GAP}", "\n")
+    while f"{GAP}\n" in text:
+        text = text.replace(f"{GAP}\n", "\n")
+    text = text.strip(GAP)
     for symbol, spaced in _SPACED_SYMBOLS:
         text = text.replace(symbol, spaced)
     return text.replace(GAP, f" {GAP} ")
@@ -113,6 +141,11 @@ class QueryTerm:
 def query_terms(folded: str) -> Iterator[QueryTerm]:
     """The terms of a folded query, in order; `folded` has no white space at its ends."""
     terms = _spaced(folded).split()
+    # Nor is there a gap at the ends of a line; a query may have one, of characters that are white space to some only.
+    while terms and terms[0] == GAP:
+        del terms[0]
+    while terms and terms[-1] == GAP:
+        del terms[-1]
     for place, term in enumerate(terms):
         yield QueryTerm(
             term,

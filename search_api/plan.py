@@ -6,11 +6,11 @@ of the vocabulary that fit; each of those is spelled out in a phrase of its own 
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import product
+from itertools import pairwise, product
 
 from indexer.query import AnyTerm, Anything, ChunkQuery, Nothing, Phrase, all_of, any_of
 from indexer.vocabulary import Fits, VocabularyReader
-from indexer.words import STRIDE_CHARS, WINDOW_CHARS, QueryTerm, query_terms, windows
+from indexer.words import STRIDE_CHARS, WINDOW_CHARS, QueryTerm, joint, query_terms, windows
 from schemas.folding import fold
 
 FEW_WORDS = 256
@@ -46,11 +46,32 @@ def plan_text(query: str, vocabulary: VocabularyReader, frequency: Frequency, mo
     """Plan an exact search for a trimmed query, looking up to `most_words` that fit each of its ends."""
     needle = fold(query)
     terms = list(query_terms(needle))
+    if not terms:
+        return TextPlan(Anything(), True)  # characters that are white space to some only: the index has none of them
     ends = [_completed(term, vocabulary, most_words) for term in terms]
     is_complete = all(words is not None for words in ends)
     if any(words == [] for words in ends):
         return TextPlan(Nothing(), True)
-    return TextPlan(_phrase(ends, frequency), is_complete)
+    return TextPlan(all_of([_phrase(ends, frequency), _joints(terms)]), is_complete)
+
+
+def _joints(terms: Sequence[QueryTerm]) -> ChunkQuery:
+    """Where an open word of the query meets its neighbour."""
+    asked = {
+        joint(
+            left.term,
+            right.term,
+            2 if _has_two(left, left.is_open_left) and _has_two(right, right.is_open_right) else 1,
+        )
+        for left, right in pairwise(terms)
+        if left.term[0].isalnum() and right.term[0].isalnum() and (left.is_open_left or right.is_open_right)
+    }
+    return all_of([AnyTerm((one,)) for one in sorted(asked)])
+
+
+def _has_two(term: QueryTerm, is_open: bool) -> bool:
+    """Whether it is known what the two characters at the end of the whole word are, or that there is but one."""
+    return len(term.term) > 1 or not is_open
 
 
 def _completed(term: QueryTerm, vocabulary: VocabularyReader, most_words: int) -> list[tuple[str, ...]] | None:

@@ -211,7 +211,7 @@ class Walk:
             self._check_time(after)
 
     def _few_from_index(self, query: ChunkQuery, after: TurnKey, end: TurnKey | None, within: Scope) -> _Turns | None:
-        """The turns that have what is known of a query without all its words, where they are few; None: they are not."""
+        """The turns that have what a query without all its words needs, where they are few; else None."""
         if isinstance(query, Anything):
             return None
         with self.cost.timed("candidates"):

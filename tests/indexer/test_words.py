@@ -18,6 +18,12 @@ from schemas.texts import trimmed, without_surrogates
 from search_api.plan import MANY_WORDS, plan_text
 from tests.properties.random_texts import WORDS, random_case, random_run, random_text
 
+
+def terms_in(folded: str) -> list[str]:
+    """The terms of a text, without its joints."""
+    return [term for term in terms_of(folded).text.split() if "\x81" not in term or len(term) == 1]
+
+
 DOCUMENTS = 120
 EVERYWHERE = Scope(layers=list(Layer), from_ms=0, to_ms=2**53)
 
@@ -111,13 +117,13 @@ def test_any_32_characters_in_a_row_lie_in_one_window(length: int) -> None:
 )
 def test_ascii_is_cut_by_the_same_rules_as_all_else(text: str) -> None:
     folded = fold(text)
-    assert terms_of(folded).text.split() == terms_of(f"{folded}\nω").text.split()[:-1]
+    assert terms_in(folded) == terms_in(f"{folded}\nω")[:-1]
 
 
 @given(st.text(st.sampled_from("aB1_ .\t\n\x00\x1cé中ก-→") | st.characters(exclude_categories=["Cs"]), max_size=200))
 def test_the_distinct_terms_are_those_of_the_text(text: str) -> None:
-    terms = terms_of(fold(text * 2))
-    assert terms.distinct == frozenset(terms.text.split())
+    folded = fold(text * 2)
+    assert terms_of(folded).distinct == frozenset(terms_in(folded))
 
 
 @pytest.mark.parametrize(
@@ -131,12 +137,12 @@ def test_the_distinct_terms_are_those_of_the_text(text: str) -> None:
         ("x -> {}", "x - > { }"),
         ("🎉🎉", "🎉 🎉"),
         ("a  b\tc\xa0d e", f"a {GAP} b {GAP} c {GAP} d e"),
-        ("  a \r\n\tb  ", f"{GAP} a {GAP} {GAP} b {GAP}"),
+        ("  a \r\n\tb  ", "a b"),
         ("a\x00b", "a \x00 b"),
     ],
 )
 def test_texts_are_cut_into_terms(text: str, terms: str) -> None:
-    assert terms_of(fold(text)).text.split() == terms.split()
+    assert terms_in(fold(text)) == terms.split()
 
 
 def test_a_word_without_an_end_is_indexed_in_tokens_that_tantivy_takes() -> None:

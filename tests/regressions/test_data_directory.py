@@ -6,10 +6,11 @@ import threading
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
+from fastapi import FastAPI
 
-from indexer.service import Indexer
 from schemas.settings import Settings, default_data_dir
 from search_api.archive import Archive
 from search_api.http import create_app
@@ -36,7 +37,7 @@ def mode_of(path: Path) -> int:
     return stat.S_IMODE(path.stat().st_mode)
 
 
-@pytest.mark.parametrize("command", [["index"], ["search", "hello"], ["status"]])
+@pytest.mark.parametrize("command", [["index"], ["search", "hello"], ["status"]], ids=" ".join)
 def test_an_empty_data_directory_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: list[str]
 ) -> None:
@@ -73,50 +74,46 @@ def test_the_default_data_directory_is_the_users_alone_whoever_made_it() -> None
 
 
 @contextmanager
-def running(settings: Settings) -> Iterator[Indexer]:
-    """An indexer that is ready."""
-    indexer = Indexer(settings)
-    indexer.start()
-    try:
-        wait_for(lambda: indexer.status().is_ready, "the first scan is done")
-        yield indexer
-    finally:
-        indexer.stop()
+def serving(settings: Settings) -> Iterator[FastAPI]:
+    """The HTTP application of a server that indexes meanwhile."""
+    with indexing(settings) as status_of, closing(Archive.open(settings)) as archive:
+        yield create_app(archive, settings, lambda: status_of(archive))
 
 
-@pytest.mark.parametrize("is_made_again", [False, True])
-def test_indexing_ends_and_says_so_when_its_data_directory_is_removed(
+@pytest.mark.parametrize("is_made_again", [False, True], ids=["removed", "replaced"])
+def test_indexing_ends_and_says_so_when_its_data_directory_goes(
     transcripts: Transcripts, caplog: pytest.LogCaptureFixture, is_made_again: bool
 ) -> None:
     settings = transcripts.settings()
-    with running(settings) as indexer, closing(Archive.open(settings)):
-        threads = [thread for thread in threading.enumerate() if thread.name == "turndex-indexer"]
+    with serving(settings) as app:
+        wait_for(lambda: get(app, "/readyz").is_success, "the first scan is done")
+        (thread,) = (one for one in threading.enumerate() if one.name == "turndex-indexer")
         shutil.rmtree(settings.data_dir)
         if is_made_again:
             settings.data_dir.mkdir()
         append(transcripts.turns / "a.turns.jsonl", user("after the end"))
-        wait_for(lambda: indexer.status().notes == [REMOVED], "it is said")
-        wait_for(lambda: not any(thread.is_alive() for thread in threads), "it ends")
-        assert not indexer.status().is_ready
-    assert [record.message for record in caplog.records if "it is tried again" in record.message][1:] == []
+        wait_for(lambda: get(app, "/status").json()["notes"] == [REMOVED], "it is said")
+        assert get(app, "/readyz").status_code == 503
+        wait_for(lambda: not thread.is_alive(), "it ends")
+    tries = [record for record in caplog.records if "it is tried again" in record.message]
+    assert len(tries) <= 1, "a write that was under way may fail; after it nothing is tried"
     assert settings.data_dir.exists() is is_made_again
     index(settings)
     assert found_in(settings, "after the end") == [("a", 2)]
 
 
 def test_a_first_scan_without_room_is_said_to_be_behind(transcripts: Transcripts) -> None:
-    settings = transcripts.settings(limits={"min_free_bytes": NEVER_FREE})
-    with indexing(settings) as status_of, closing(Archive.open(settings)) as archive:
-        app = create_app(archive, settings, lambda: status_of(archive))
-        waiting = {"sessions_done": 0, "sessions_total": 1, "bytes_done": 0}
+    size = (transcripts.turns / "a.turns.jsonl").stat().st_size
+    with serving(transcripts.settings(limits={"min_free_bytes": NEVER_FREE})) as app:
         scan = wait_for(lambda: get(app, "/session_search", params={"q": "hello"}).json()["indexing"], "it is told")
-        assert scan == {**waiting, "bytes_total": (transcripts.turns / "a.turns.jsonl").stat().st_size}
+        assert scan == {"sessions_done": 0, "sessions_total": 1, "bytes_done": 0, "bytes_total": size}
         wait_for(lambda: lags(get(app, "/status").json())["turn-file"] > 0, "it lags")
         status = get(app, "/status").json()
         assert status["indexing"] == scan
         assert lags(status)["cydonia"] == 0
-        assert "indexing stands still" in status["notes"][0]
+        assert status["notes"][0].startswith("indexing stands still: ")
 
 
-def lags(status: dict[str, list[dict[str, object]]]) -> dict[object, int]:
-    return {source["source"]: int(str(source["lag_ms"])) for source in status["sources"]}
+def lags(status: dict[str, Any]) -> dict[str, int]:
+    """By source, how many milliseconds it is behind."""
+    return {source["source"]: source["lag_ms"] for source in status["sources"]}

@@ -1,6 +1,7 @@
 """Transcripts that are expected and cannot be read are told of in `/status`."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -16,7 +17,7 @@ def transcripts(tmp_path: Path) -> Transcripts:
     return Transcripts(tmp_path)
 
 
-def turn_files(settings: Settings) -> dict[str, object]:
+def turn_files(settings: Settings) -> dict[str, Any]:
     """What `/status` says of turn files."""
     (source,) = [one for one in answered(settings, "/status")["sources"] if one["source"] == "turn-file"]
     return dict(source)
@@ -41,7 +42,7 @@ def test_a_turn_file_without_a_session_line_is_named_with_line_and_reason(
     index(settings)
     told = turn_files(settings)
     assert (told["files"], told["sessions"]) == (1, 0)
-    assert {"file": str(path), "line": 1, "reason": reason, "count": 1} in list_of(told["errors"])
+    assert {"file": str(path), "line": 1, "reason": reason, "count": 1} in told["errors"]
     append(path, HEAD, user("hello"))
     index(settings)
     told = turn_files(settings)
@@ -61,8 +62,3 @@ def test_the_default_folder_of_turn_files_need_not_be_there(tmp_path: Path) -> N
     settings = load_settings(flags={"data_dir": str(tmp_path / "data")})
     index(settings)
     assert turn_files(settings)["unavailable"] == []
-
-
-def list_of(value: object) -> list[object]:
-    assert isinstance(value, list)
-    return value
