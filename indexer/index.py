@@ -16,12 +16,12 @@ import tantivy
 from tantivy import Document, FieldType, Index, Occur, Query, SchemaBuilder, TextAnalyzerBuilder, Tokenizer
 
 from indexer.order import TurnKey
-from indexer.query import All, Any, AnyTerm, Anything, ChunkQuery, Nothing, Phrase
+from indexer.query import All, Any, AnyTerm, Anything, ChunkQuery, Joint, Nothing, Phrase
 from indexer.words import RULES_VERSION, Terms
 from schemas.errors import Unavailable
 from schemas.items import Kind, Layer
 
-INDEX_VERSION = f"2 tantivy-{version('tantivy')} {RULES_VERSION}"
+INDEX_VERSION = f"3 tantivy-{version('tantivy')} {RULES_VERSION}"
 """An index of another version is rebuilt from the store."""
 
 LANES = ("bulk", "live")
@@ -29,6 +29,7 @@ BULK, LIVE = range(2)
 
 _TOKENIZER = "spaces"
 _TERMS = "terms"
+_JOINTS = "joints"
 _KIND_KEYS = {kind: key for key, kind in enumerate(Kind)}
 _HEAP_BYTES = (96_000_000, 32_000_000)
 REMEMBERED_FREQUENCIES = 50_000
@@ -44,6 +45,7 @@ def _schema() -> tantivy.Schema:
         # Signed: a delete by term on an unsigned field deletes nothing, and says nothing.
         builder.add_integer_field(key, indexed=True, fast=key in ("chunk", "at", "session", "turn"))
     builder.add_text_field(_TERMS, tokenizer_name=_TOKENIZER, index_option="position")
+    builder.add_text_field(_JOINTS, tokenizer_name=_TOKENIZER, index_option="basic")
     return builder.build()
 
 
@@ -96,6 +98,7 @@ class IndexWriter:
         for kind in document.kinds:
             row.add_integer("kind", _KIND_KEYS[kind])
         row.add_text(_TERMS, document.terms.text)
+        row.add_text(_JOINTS, " ".join(document.terms.joints))
         self._writer.add_document(row)
 
     def remove(self, chunk: int) -> None:
@@ -162,6 +165,8 @@ class IndexReader:
                 return min(_UNBOUNDED, sum(map(self.frequency, terms)))
             case Phrase(terms):
                 return min(map(self.frequency, terms))
+            case Joint(joint):
+                return sum(searcher.doc_freq(_JOINTS, joint) for searcher in self._searchers)
             case All(parts):
                 return min(self.most_chunks(part) for part in parts)
             case Any(parts):
@@ -239,6 +244,8 @@ class IndexReader:
                 return self._any(terms)
             case Phrase(terms):
                 return Query.phrase_query(self._schema, _TERMS, list(terms)) if len(terms) > 1 else self._any(terms)
+            case Joint(joint):
+                return Query.term_query(self._schema, _JOINTS, joint, index_option="basic")
             case All(parts):
                 return Query.boolean_query([(Occur.Must, self._built(part)) for part in parts])
             case Any(parts):

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 SHOWN_TERMS = 4
+JOINED = "\x81"
+"""Between the two ends of a joint."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +51,16 @@ class Phrase:
 
 
 @dataclass(frozen=True, slots=True)
+class Joint:
+    """Two words meet so."""
+
+    joint: str
+
+    def __str__(self) -> str:
+        return f"joint({self.joint.replace(JOINED, '|')})"
+
+
+@dataclass(frozen=True, slots=True)
 class All:
     """All of these hold."""
 
@@ -68,7 +80,7 @@ class Any:
         return " | ".join(str(part) for part in self.parts)
 
 
-ChunkQuery: TypeAlias = Anything | Nothing | AnyTerm | Phrase | All | Any
+ChunkQuery: TypeAlias = Anything | Nothing | AnyTerm | Phrase | Joint | All | Any
 
 
 def all_of(parts: Sequence[ChunkQuery]) -> ChunkQuery:

@@ -9,8 +9,8 @@ white space left here. All of it works on folded text.
 - Any other character that is not white space is a term by itself.
 - A **gap** is a run of two or more spaces, or any other white space but the line break. It is a term; the
   single space that mostly stands between two terms is none. Nor is a line break: a match lies within one line.
-- A **joint** is the end of a word and the beginning of the next one, of one character each and of two. Joints
-  stand behind the text. They find what is left of two words when the query has but an end of each.
+- A **joint** is the end of a word and the beginning of the next one, of one character each and of two. It finds
+  two words of which the query has but the ends that meet.
 
 So a query is a phrase of terms, of which only the first can be the end and only the last the beginning
 of a longer word in the text.
@@ -22,6 +22,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+from indexer.query import JOINED
 from schemas.folding import FOLDING_VERSION
 
 WINDOW_CHARS = 64
@@ -32,8 +33,6 @@ GAP = "\x80"
 
 _NO_GAP = "\x82"
 """What that character becomes in texts and queries themselves, another one without a use."""
-
-_JOINED = "\x81"
 
 RULES_VERSION = f"words-4 {FOLDING_VERSION} letters-{unicodedata.unidata_version}"
 """What is a letter depends on the Unicode version that Python carries; an index by other rules is rebuilt."""
@@ -59,9 +58,9 @@ class Terms:
     """What the index holds of a chunk."""
 
     text: str
-    """Its terms in their order, separated by white space, and then its joints."""
+    """Its terms in their order, separated by white space."""
     distinct: frozenset[str]
-    """Its terms, without the joints."""
+    joints: frozenset[str]
 
 
 def terms_of(folded: str) -> Terms:
@@ -73,20 +72,20 @@ def terms_of(folded: str) -> Terms:
         long = {word: windows(word) for word in distinct if len(word) > WINDOW_CHARS}
         text = " ".join(" ".join(long[word]) if word in long else word for word in listed)
         distinct = distinct.difference(long).union(*long.values())
-    return Terms(f"{text} {' '.join(_joints(listed))}", distinct)
+    return Terms(text, distinct, frozenset(_joints(listed)))
 
 
 def joint(left: str, right: str, chars: int) -> str:
     """The joint of two words, of so many characters each where they have them."""
-    return f"{left[-chars:]}{_JOINED}{right[:chars]}"
+    return f"{left[-chars:]}{JOINED}{right[:chars]}"
 
 
 def _joints(terms: Sequence[str]) -> Iterator[str]:
     """The joints of neighbours that are words."""
     pairs = {(left[-2:], right[:2]) for left, right in pairwise(terms) if left[0].isalnum() and right[0].isalnum()}
-    yield from (f"{left}{_JOINED}{right}" for left, right in pairs)
+    yield from (f"{left}{JOINED}{right}" for left, right in pairs)
     # Of two words with one character each the longer joint is the shorter one, too.
-    yield from {f"{left[-1]}{_JOINED}{right[0]}" for left, right in pairs if len(left) == 2 or len(right) == 2}
+    yield from {f"{left[-1]}{JOINED}{right[0]}" for left, right in pairs if len(left) == 2 or len(right) == 2}
 
 
 def _spaced(folded: str) -> str:

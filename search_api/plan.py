@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise, product
 
-from indexer.query import AnyTerm, Anything, ChunkQuery, Nothing, Phrase, all_of, any_of
+from indexer.query import AnyTerm, Anything, ChunkQuery, Joint, Nothing, Phrase, all_of, any_of
 from indexer.vocabulary import Fits, VocabularyReader
 from indexer.words import STRIDE_CHARS, WINDOW_CHARS, QueryTerm, joint, query_terms, windows
 from schemas.folding import fold
@@ -66,7 +66,7 @@ def _joints(terms: Sequence[QueryTerm]) -> ChunkQuery:
         for left, right in pairwise(terms)
         if left.term[0].isalnum() and right.term[0].isalnum() and (left.is_open_left or right.is_open_right)
     }
-    return all_of([AnyTerm((one,)) for one in sorted(asked)])
+    return all_of([Joint(one) for one in sorted(asked)])
 
 
 def _has_two(term: QueryTerm, is_open: bool) -> bool:

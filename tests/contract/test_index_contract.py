@@ -6,6 +6,7 @@ The index is compared with one that holds the terms of all chunks in memory.
 from collections.abc import Iterator
 from contextlib import ExitStack, closing
 from dataclasses import replace
+from itertools import pairwise
 from random import Random
 
 import pytest
@@ -13,8 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from indexer.index import LANES, ChunkDocument, IndexReader, IndexWriter, Scope
-from indexer.query import All, Any, AnyTerm, Anything, ChunkQuery, Nothing, Phrase
-from indexer.words import terms_of
+from indexer.query import All, Any, AnyTerm, Anything, ChunkQuery, Joint, Nothing, Phrase
+from indexer.words import joint, terms_of
 from schemas.items import Kind, Layer
 
 VOCABULARY = ["open", "span", "range", "=", ">", "错", "🎉", "é", "x", "seldom"]
@@ -56,6 +57,8 @@ def _holds(query: ChunkQuery, terms: list[str]) -> bool:
             return not set(wanted).isdisjoint(terms)
         case Phrase(wanted):
             return any(tuple(terms[at : at + len(wanted)]) == wanted for at in range(len(terms)))
+        case Joint(wanted):
+            return any(joint(left, right, chars) == wanted for left, right in pairwise(terms) for chars in (1, 2))
         case All(parts):
             return all(_holds(part, terms) for part in parts)
         case Any(parts):
@@ -105,8 +108,12 @@ def both(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[IndexReader
 
 
 TERMS = st.lists(st.sampled_from([*VOCABULARY, "missing"]), min_size=1, max_size=3).map(tuple)
+JOINTS = st.builds(
+    Joint,
+    st.builds(joint, *[st.sampled_from([word for word in VOCABULARY if word.isalnum()])] * 2, st.sampled_from([1, 2])),
+)
 QUERIES: st.SearchStrategy[ChunkQuery] = st.recursive(
-    st.builds(AnyTerm, TERMS) | st.builds(Phrase, TERMS) | st.builds(Anything) | st.builds(Nothing),
+    st.builds(AnyTerm, TERMS) | st.builds(Phrase, TERMS) | JOINTS | st.builds(Anything) | st.builds(Nothing),
     lambda parts: (
         st.builds(All, st.lists(parts, min_size=1, max_size=3).map(tuple))
         | st.builds(Any, st.lists(parts, min_size=1, max_size=3).map(tuple))
