@@ -11,6 +11,8 @@ import orjson
 
 _BOM = b"\xef\xbb\xbf"
 _MAX_INTEGER_DIGITS = 19
+MAX_DEPTH = 500
+_STRING_OR_BRACKET = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|[\[\]{}]', re.DOTALL)
 _ESCAPE = re.compile(
     r"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(?P<lone>u[dD][89a-fA-F][0-9a-fA-F]{2})|.)",
     re.DOTALL,
@@ -29,10 +31,11 @@ def decode(raw: bytes) -> Any:
     """The value that the bytes write.
 
     Tolerated, as writers do them: a byte order mark, bytes that are not UTF-8 and escapes of lone surrogates
-    (both become U+FFFD), `NaN` and infinities, and numbers of any size (those over 64 bits become floats).
+    (both become U+FFFD), `NaN` and infinities, numbers of any size (those over 64 bits become floats), and any
+    depth (what is nested more than 500 deep becomes null).
 
     Raises:
-        BadJson: cut, nested deeper than the interpreter follows, or no JSON at all.
+        BadJson: cut, or no JSON at all.
     """
     raw = raw.removeprefix(_BOM)
     try:
@@ -60,11 +63,33 @@ def _decode_mended(raw: bytes) -> Any:
     except orjson.JSONDecodeError:
         # orjson refuses NaN, huge numbers and a depth over 1024, which json may still read.
         try:
-            return json.loads(text, parse_int=_integer)
-        except json.JSONDecodeError as error:
-            raise BadJson("not JSON") from error
-        except RecursionError as error:
-            raise BadJson("nested too deeply") from error
+            return _loads(text)
+        except RecursionError:
+            return _loads(_without_depths(text))
+
+
+def _loads(text: str) -> Any:
+    try:
+        return json.loads(text, parse_int=_integer)
+    except json.JSONDecodeError as error:
+        raise BadJson("not JSON") from error
+
+
+def _without_depths(text: str) -> str:
+    """The text with null for what is nested deeper than anything that is ever asked for."""
+    pieces: list[str] = []
+    depth = done = cut = 0
+    for token in _STRING_OR_BRACKET.finditer(text):
+        if token[0] in "[{":
+            depth += 1
+            if depth == MAX_DEPTH + 1:
+                cut = token.start()
+        elif token[0] in "]}":
+            if depth == MAX_DEPTH + 1:
+                pieces += text[done:cut], "null"
+                done = token.end()
+            depth -= 1
+    return "".join(pieces) + (text[done:] if depth <= MAX_DEPTH else text[done:cut])
 
 
 def _without_lone_surrogate(escape: re.Match[str]) -> str:

@@ -268,7 +268,7 @@ def test_what_is_not_understood_is_counted_with_its_line_and_hides_nothing(sourc
         (5, "NUL bytes"),
         (6, "NUL bytes"),
         (7, "not a JSON object"),
-        (8, "nested too deeply"),
+        (8, "not JSON"),
         (9, 'no "text"'),
         (10, '"text" is not a text'),
         (11, 'no "type"'),
