@@ -13,6 +13,7 @@ from pydantic.fields import FieldInfo
 
 from schemas.errors import InvalidArgument, quoted
 from schemas.items import Kind
+from schemas.texts import without_surrogates
 
 MAX_SEARCH_LIMIT = 20
 MAX_SESSIONS_LIMIT = 200
@@ -64,7 +65,9 @@ class Request(BaseModel):
         typed: dict[str, Any] = {}
         for name, values in arguments.items():
             field = cls.model_fields.get(name)
-            typed[name] = values[-1] if field is None else _typed(name, field, values)
+            # Bytes of a command line that are not UTF-8 come as lone surrogates.
+            words = [without_surrogates(value) for value in values]
+            typed[name] = words[-1] if field is None else _typed(name, field, words)
         return cls.read(typed)
 
     @classmethod

@@ -22,7 +22,7 @@ from typing import TypeAlias
 
 from indexer.words import query_terms
 from schemas.folding import fold
-from schemas.texts import WHITE_SPACE
+from schemas.texts import WHITE_SPACE, without_surrogates
 
 FILTERS = ("project", "agent", "source", "title", "kind", "since", "until", "archived", "session", "closed")
 """Fields are the arguments of these names; with any other name before a colon, it is text."""
@@ -135,6 +135,7 @@ def is_selective(facts: Facts) -> bool:
 
 def parse(query: str) -> Parsed:
     """Read a query of words, in any form."""
+    query = without_surrogates(query)
     parser = _Parser(query)
     try:
         facts = parser.parsed()

@@ -109,6 +109,11 @@ def test_a_body_that_is_no_object_is_refused(body: Any) -> None:
         SearchRequest.read(body)
 
 
+def test_words_that_are_no_utf_8_become_replacement_characters() -> None:
+    request = SearchRequest.from_strings({"query": ["a\udcff"], "title": ["\ud800b"], "agent": ["\udfff"]})
+    assert (request.query, request.title, request.agent) == ("a\ufffd", "\ufffdb", ["\ufffd"])
+
+
 def test_limits_of_the_other_calls() -> None:
     assert SessionsRequest.read({"limit": 200}).limit == 200
     assert ReadRequest.read({"session": "#1", "max_chars": 1000}).max_chars == 1000
