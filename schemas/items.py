@@ -1,6 +1,6 @@
-"""Items and turns: what a transcript is made of, whatever agent wrote it."""
+"""Items: what a transcript is made of, whatever agent wrote it."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import IntEnum, StrEnum
 
 
@@ -54,14 +54,6 @@ class Item:
     command: str | None = None
     at_ms: int | None = None
     """When it was written, in Unix milliseconds, where the transcript says so."""
-
-
-@dataclass(frozen=True, slots=True)
-class Turn:
-    """A message to the agent and everything it did in answer."""
-
-    at_ms: int
-    items: tuple[Item, ...] = field(default_factory=tuple)
 
 
 def says_more(label: str | None, tool_input: str | None) -> bool:

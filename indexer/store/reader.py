@@ -231,19 +231,6 @@ class StoreReader:
         row: TurnKey | None = self._db.execute(f"{_past(order)} LIMIT 1 OFFSET ?", (*key, distance - 1)).fetchone()
         return row
 
-    def places_of(self, chunks: Collection[int]) -> dict[TurnKey, list[int]]:
-        """The turns that chunks belong to, each with those of the chunks that it has."""
-        places: dict[TurnKey, list[int]] = {}
-        for some in _batches(sorted(chunks)):
-            rows = self._db.execute(
-                "SELECT t.at, c.session, c.turn, c.id FROM chunks c JOIN turns t ON t.session = c.session"
-                f" AND t.turn = c.turn WHERE c.id IN ({_marks(some)})",
-                some,
-            )
-            for at_ms, session, turn, chunk in rows:
-                places.setdefault((at_ms, session, turn), []).append(chunk)
-        return places
-
     def bodies(self, chunks: Collection[int]) -> Iterator[ChunkBody]:
         for some in _batches(sorted(chunks)):
             rows = self._db.execute(

@@ -383,9 +383,6 @@ class StoreWriter:
         rows = self._files("source = ? AND path = ?", (source, os.fsencode(path)))
         return rows[0] if rows else None
 
-    def files_of_source(self, source: str) -> list[KnownFile]:
-        return self._files("source = ? AND is_gone = 0", (source,))
-
     def files_of_root(self, source: str, root: Path) -> list[KnownFile]:
         return self._files("source = ? AND root = ? AND is_gone = 0", (source, os.fsencode(root)))
 

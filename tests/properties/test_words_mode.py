@@ -134,10 +134,11 @@ def scores_of(tools: Tools, query: Query, filters: oracle.Query) -> dict[tuple[s
         found = WordScores(tools.index, tools.store).of(word, Scope(layers, 0, END_OF_TIME_MS), 2**31)
         assert found is not None
         best: dict[tuple[str, int], float] = {}
-        for (_, session, turn), chunks in tools.store.places_of(found.keys()).items():
-            stored = tools.store.session(session)
+        for body in tools.store.bodies(found.keys()):
+            stored = tools.store.session(body.session)
             assert stored is not None
-            best[stored.session_id, turn] = max(found[chunk] for chunk in chunks)
+            key = stored.session_id, body.turn
+            best[key] = max(found[body.chunk], best.get(key, 0.0))
         for key, score in best.items():
             totals[key] = totals.get(key, 0.0) + score
     return totals
