@@ -16,11 +16,17 @@ from schemas.folding import fold
 FEW_WORDS = 256
 """A fragment that no more words have is quickly completed to all of them, and the plan with it."""
 
+FEW_NEIGHBOURS = 12
+"""The same of an end of several words, as each of its words makes a phrase of its own."""
+
 MANY_WORDS = 20_000
 """A fragment that more words have tells chunks apart too little to be worth looking up."""
 
 MANY_JOINTS = 2_000
 """The same of a joint of which the query knows three characters or two."""
+
+FEW_PHRASES = 32
+"""So many ways to complete both ends of several words are spelled out whole."""
 
 SPELLED_WORDS = 200
 """Of the words that one end may stand for so many, the most frequent, get phrases of their own; the rest of
@@ -51,6 +57,8 @@ def plan_text(query: str, vocabulary: VocabularyReader, frequency: Frequency, mo
     terms = list(query_terms(needle))
     if not terms:
         return TextPlan(Anything(), True)  # characters that are white space to some only: the index has none of them
+    if len(terms) > 1 and most_words == FEW_WORDS:
+        most_words = FEW_NEIGHBOURS
     ends = [_completed(term, vocabulary, most_words) for term in terms]
     is_complete = all(words is not None for words in ends)
     if any(words == [] for words in ends):
@@ -94,6 +102,8 @@ def _phrase(ends: Sequence[list[tuple[str, ...]] | None], frequency: Frequency) 
         return _any_phrase(known, frequency)
     if len(ends) == 1:
         return _spelled(left)
+    if middle and len(left) * len(right) <= FEW_PHRASES:
+        return _spelled([(*start, *middle, *end) for start, end in product(left, right)])
     if middle:
         return all_of(
             [

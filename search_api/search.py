@@ -94,7 +94,7 @@ def _finder(request: SearchRequest, query: str, is_late: Callable[[], bool]) -> 
         if is_late():
             raise Timeout("the time limit passed within one long line; narrow the expression, or name a session")
 
-    return RegexFinder(compile_regex(query), check_time)
+    return RegexFinder.of(compile_regex(query), check_time)
 
 
 def _how_far(key: TurnKey) -> str:

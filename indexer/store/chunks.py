@@ -145,5 +145,14 @@ def compress(packed: bytes) -> bytes:
 
 def unpack(body: bytes) -> list[Row]:
     """The rows of a stored body."""
-    rows: list[Row] = orjson.loads(compression.decompress(body))
+    return rows_of(json_of(body))
+
+
+def json_of(body: bytes) -> bytes:
+    """The JSON of a stored body."""
+    return compression.decompress(body)
+
+
+def rows_of(json: bytes) -> list[Row]:
+    rows: list[Row] = orjson.loads(json)
     return rows
