@@ -4,9 +4,7 @@ The index names candidates, window by window, and each is verified on its text. 
 nothing to tell turns apart by, the windows are read from the store instead.
 """
 
-import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
 from indexer.index import IndexReader, Scope
@@ -14,6 +12,7 @@ from indexer.order import Order, TurnKey
 from indexer.query import Anything, ChunkQuery, Nothing
 from indexer.store.reader import ChunkBody, Session, StoreReader
 from indexer.vocabulary import VocabularyReader
+from search_api.cost import Cost, Window
 from search_api.finders import Finder, Plan
 from search_api.plan import FEW_WORDS, MANY_WORDS
 from search_api.search_scope import SearchScope
@@ -60,41 +59,6 @@ class _Turns:
     chunks: dict[TurnKey, list[int]] | None
 
 
-@dataclass(frozen=True, slots=True)
-class Window:
-    """A stretch of turns that were looked at by one road."""
-
-    road: str
-    at_most_chunks: int | None
-    """What word counts promised for all time; None where nothing was asked of the index."""
-    turns: int
-    """How many it named."""
-
-
-@dataclass(slots=True)
-class Cost:
-    """What a search did, filled while it goes on."""
-
-    windows: list[Window] = field(default_factory=list)
-    candidates: int = 0
-    """Turns that the roads named and the filters let through."""
-    loaded: int = 0
-    """Chunks taken from the store to verify them."""
-    verified: int = 0
-    """Turns whose text was looked through."""
-    matched: int = 0
-    seconds: dict[str, float] = field(default_factory=dict)
-    """By step: plan, candidates, load, verify."""
-
-    @contextmanager
-    def timed(self, step: str) -> Iterator[None]:
-        began = time.perf_counter()
-        try:
-            yield
-        finally:
-            self.seconds[step] = self.seconds.get(step, 0.0) + time.perf_counter() - began
-
-
 class OutOfTime(Exception):
     """The time limit passed; everything up to `key` in the order was searched."""
 
@@ -134,8 +98,13 @@ class Walk:
             start = 0
             while start < len(window.keys):
                 keys = window.keys[start : start + size]
+                for key, match in self._verified([key for key in keys if self._is_wanted(key)], window.chunks):
+                    self._check_time(done)
+                    session = self._session_of(key[1])
+                    if match is not None and session is not None:
+                        yield session, key, match
+                    done = key
                 self._check_time(done)
-                yield from self._verified([key for key in keys if self._is_wanted(key)], window.chunks)
                 done = keys[-1]
                 start += size
                 size = min(size * 2, BATCH_TURNS)
@@ -150,7 +119,8 @@ class Walk:
 
     def _verified(
         self, keys: Sequence[TurnKey], chunks: dict[TurnKey, list[int]] | None
-    ) -> Iterator[tuple[Session, TurnKey, Match]]:
+    ) -> Iterator[tuple[TurnKey, Match | None]]:
+        """Each of the turns, with where it matches."""
         store, cost = self.tools.store, self.cost
         bodies: dict[tuple[int, int], list[ChunkBody]] = {}
         with cost.timed("load"):
@@ -166,10 +136,8 @@ class Walk:
             cost.verified += 1
             with cost.timed("verify"):
                 match = first_match(bodies.get(key[1:], ()), self.finder, self.gaze, self.context)
-            session = self._session_of(key[1])
-            if match is not None and session is not None:
-                cost.matched += 1
-                yield session, key, match
+            cost.matched += match is not None
+            yield key, match
 
     def _is_wanted(self, key: TurnKey) -> bool:
         at_ms, session, turn = key

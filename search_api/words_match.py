@@ -10,8 +10,7 @@ from indexer.store.reader import ChunkBody
 from indexer.words import query_terms
 from schemas.folding import fold
 from schemas.items import Kind
-from schemas.texts import WHITE_SPACE
-from search_api.verify import CHARS_BEFORE_MATCH, LINE_CHARS, Gaze, Match
+from search_api.verify import Gaze, Match, line_around, lines_beside, shown_line
 from search_api.words_query import Facts, Term, holds, shunned, sought
 
 Span = tuple[int, int]
@@ -29,9 +28,10 @@ class _BestLine:
     at: int
 
 
-def best_line(bodies: Iterable[ChunkBody], facts: Facts, gaze: Gaze) -> Match | None:
-    """The first of the lines that have most of the sought words; None where the turn does not fulfil the query.
+def best_line(bodies: Iterable[ChunkBody], facts: Facts, gaze: Gaze, context: int = 0) -> Match | None:
+    """The first of the lines that have most of the sought words, with `context` lines around it.
 
+    None where the turn does not fulfil the query.
     `bodies` are all chunks of the turn in the layers of `gaze`, in any order.
     """
     wanted, unwanted = sought(facts), shunned(facts)
@@ -53,30 +53,8 @@ def best_line(bodies: Iterable[ChunkBody], facts: Facts, gaze: Gaze) -> Match | 
                 best = _BestLine(words[start], kind, text, start)
     if best is None or not holds(facts, found):
         return None
-    end = best.text.find("\n", best.at)
-    line = best.text[best.at :] if end < 0 else best.text[best.at : end].removesuffix("\r")
-    return Match(best.kind, *shown(line, wanted))
-
-
-def shown(line: str, terms: Iterable[Term]) -> tuple[str, list[Span]]:
-    """A line as answered, with the spans of all terms in it; those that overlap are one.
-
-    Stripped of white space, then cut to 160 characters: from 40 before the first span, moved so that the
-    window stays in the line, with `…` at each cut end. A first span longer than that shows its first 160.
-    """
-    stripped = line.strip(WHITE_SPACE)
-    spans = spans_of(stripped, terms)
-    if len(stripped) <= LINE_CHARS:
-        return stripped, spans
-    first, first_end = spans[0]
-    is_long = first_end - first > LINE_CHARS
-    start = first if is_long else max(0, min(first - CHARS_BEFORE_MATCH, len(stripped) - LINE_CHARS))
-    end = start + LINE_CHARS
-    before = "…" if start > 0 else ""
-    after = "…" if end < len(stripped) else ""
-    shift = len(before) - start
-    inside = [(max(at, start) + shift, min(to, end) + shift) for at, to in spans if at < end and to > start]
-    return before + stripped[start:end] + after, inside
+    line = line_around(best.text, best.at)
+    return Match(best.kind, *shown_line(line, iter(spans_of(line, wanted))), *lines_beside(best.text, best.at, context))
 
 
 def spans_of(line: str, terms: Iterable[Term]) -> list[Span]:
