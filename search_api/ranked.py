@@ -19,7 +19,7 @@ from search_api.cost import Cost, Window
 from search_api.filters import TimeBounds
 from search_api.verify import Gaze, Match
 from search_api.walk import Tools
-from search_api.words_match import best_line
+from search_api.words_match import WordsFinder
 from search_api.words_query import Facts
 
 MAX_RANKED_TURNS = 1000
@@ -168,6 +168,7 @@ class Search:
         Raises:
             Timeout: it is late.
         """
+        finder = WordsFinder(self.facts, self.gaze, self.context)
         for start in range(0, len(keys), BATCH_TURNS):
             if self.is_late():
                 raise Timeout("the time limit passed; narrow the query, or name a session or a time")
@@ -185,7 +186,7 @@ class Search:
             for place, key in some:
                 self.cost.verified += 1
                 with self.cost.timed("verify"):
-                    match = best_line(bodies.get(key[1:], ()), self.facts, self.gaze, self.context)
+                    match = finder.best_line(bodies.get(key[1:], ()))
                 if match is not None:
                     self.cost.matched += 1
                     yield place, sessions[key[1]], key, match

@@ -9,7 +9,8 @@ from indexer.store import chunks
 from indexer.store.reader import ChunkBody
 from indexer.words import query_terms
 from schemas.folding import fold
-from schemas.items import Kind
+from schemas.items import Kind, Layer
+from search_api.prefilter import Prefilter
 from search_api.verify import Gaze, Match, line_around, lines_beside, shown_line
 from search_api.words_query import Facts, Term, holds, shunned, sought
 
@@ -28,33 +29,61 @@ class _BestLine:
     at: int
 
 
-def best_line(bodies: Iterable[ChunkBody], facts: Facts, gaze: Gaze, context: int = 0) -> Match | None:
-    """The first of the lines that have most of the sought words, with `context` lines around it.
+class WordsFinder:
+    """Decides which turns fulfil a query, and finds the best line of each."""
 
-    None where the turn does not fulfil the query.
-    `bodies` are all chunks of the turn in the layers of `gaze`, in any order.
-    """
-    wanted, unwanted = sought(facts), shunned(facts)
-    most = sum(len(term.words) for term in wanted)
-    found: set[Term] = set()
-    best: _BestLine | None = None
-    for kind, text in _texts(bodies, gaze):
-        folded = fold(text)
-        found.update(term for term in unwanted if term not in found and _has(folded, term))
-        if best is not None and best.words == most:
-            continue
-        words: dict[int, int] = {}
-        for term in wanted:
-            for start in _lines_with(folded, term):
-                found.add(term)
-                words[start] = words.get(start, 0) + len(term.words)
-        for start in sorted(words):
-            if best is None or words[start] > best.words:
-                best = _BestLine(words[start], kind, text, start)
-    if best is None or not holds(facts, found):
-        return None
-    line = line_around(best.text, best.at)
-    return Match(best.kind, *shown_line(line, iter(spans_of(line, wanted))), *lines_beside(best.text, best.at, context))
+    def __init__(self, facts: Facts, gaze: Gaze, context: int) -> None:
+        """`context` is how many lines to answer before and after the best one."""
+        self._facts = facts
+        self._gaze = gaze
+        self._context = context
+        self._wanted, self._unwanted = sought(facts), shunned(facts)
+        self._prefilters = {term: Prefilter.of_phrase(term.words) for term in self._wanted}
+
+    def best_line(self, bodies: Iterable[ChunkBody]) -> Match | None:
+        """The first of the lines that have most of the sought words; None where the turn does not fulfil the query.
+
+        `bodies` are all chunks of the turn in the layers that are looked through, in any order.
+        """
+        packed = [(body.layer, chunks.json_of(body.body)) for body in bodies]
+        perhaps = {
+            term for term, prefilter in self._prefilters.items() if any(prefilter.may_hold(json) for _, json in packed)
+        }
+        if not holds(self._facts, perhaps):
+            return None
+        most = sum(len(term.words) for term in self._wanted)
+        found: set[Term] = set()
+        best: _BestLine | None = None
+        for kind, text in self._texts(packed):
+            folded = fold(text)
+            found.update(term for term in self._unwanted if term not in found and _has(folded, term))
+            if best is not None and best.words == most:
+                continue
+            words: dict[int, int] = {}
+            for term in perhaps:
+                for start in _lines_with(folded, term):
+                    found.add(term)
+                    words[start] = words.get(start, 0) + len(term.words)
+            for start in sorted(words):
+                if best is None or words[start] > best.words:
+                    best = _BestLine(words[start], kind, text, start)
+        if best is None or not holds(self._facts, found):
+            return None
+        line = line_around(best.text, best.at)
+        spans = spans_of(line, self._wanted)
+        return Match(best.kind, *shown_line(line, iter(spans)), *lines_beside(best.text, best.at, self._context))
+
+    def _texts(self, packed: Iterable[tuple[Layer, bytes]]) -> Iterator[tuple[Kind, str]]:
+        """The texts that are looked through, in the order of reading."""
+        rows = [
+            (row[0], layer, row)
+            for layer, json in packed
+            for row in chunks.rows_of(json)
+            if row[1] in self._gaze.kinds[layer]
+        ]
+        for _, layer, row in sorted(rows, key=lambda place: place[:2]):
+            for text in chunks.texts_of(row, layer):
+                yield Kind(row[1]), text
 
 
 def spans_of(line: str, terms: Iterable[Term]) -> list[Span]:
@@ -67,19 +96,6 @@ def spans_of(line: str, terms: Iterable[Term]) -> list[Span]:
         else:
             spans.append((start, end))
     return spans
-
-
-def _texts(bodies: Iterable[ChunkBody], gaze: Gaze) -> Iterator[tuple[Kind, str]]:
-    """The texts that are looked through, in the order of reading."""
-    rows = [
-        (row[0], body.layer, row)
-        for body in bodies
-        for row in chunks.unpack(body.body)
-        if row[1] in gaze.kinds[body.layer]
-    ]
-    for _, layer, row in sorted(rows, key=lambda place: place[:2]):
-        for text in chunks.texts_of(row, layer):
-            yield Kind(row[1]), text
 
 
 def _lines_with(folded: str, term: Term) -> Iterator[int]:
