@@ -31,7 +31,7 @@ _TERMS = "terms"
 _JOINTS = "joints"
 _KIND_KEYS = {kind: key for key, kind in enumerate(Kind)}
 _HEAP_BYTES = (96_000_000, 32_000_000)
-REMEMBERED_FREQUENCIES = 50_000
+REMEMBERED_FREQUENCIES = 20_000
 
 LOCK_SECONDS = 10.0
 """How long a process of an earlier run may hold the folder, when the one that started it was killed,"""

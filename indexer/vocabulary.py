@@ -21,8 +21,9 @@ WORDS, JOINTS = "words", "joints"
 REMEMBERED_WORDS = 300_000
 """Words that a writer knows to be written, about 30 MB of memory; forgotten all at once when they are more."""
 
-REMEMBERED_FRAGMENTS = 64
-"""Fragments whose words a reader keeps, as a query is planned in two steps and asked for in pages."""
+REMEMBERED_FOUND = 20_000
+"""Words that a reader keeps with the fragments they were found for, as a query is planned in two steps and asked for
+in pages; some 2 MB."""
 
 
 class Fits(Enum):
@@ -137,7 +138,7 @@ class _ListReader:
                 found.add(word)
                 if len(found) > limit:
                     return None
-        if len(self._found) >= REMEMBERED_FRAGMENTS:
+        if sum(map(len, self._found.values()), len(self._found)) + len(found) > REMEMBERED_FOUND:
             self._found.clear()
         self._found[fragment, fits] = sorted(found)
         return self._found[fragment, fits]

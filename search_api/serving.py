@@ -28,6 +28,7 @@ from search_api.archive import Archive
 from search_api.guard import refusal, standing_headers
 from search_api.http import create_app
 from search_api.log import log_to_stderr
+from search_api.memory import limit_kept_memory
 from search_api.write_side import indexing
 
 MAX_HEADER_BYTES = 256_000
@@ -50,6 +51,7 @@ def serve(settings: Settings) -> None:
         Unavailable: another process writes to the data directory, or store or index cannot be opened.
     """
     log_to_stderr()
+    limit_kept_memory()
     addresses = bound_addresses(settings.server)
     with (
         indexing(settings) as status_of,
