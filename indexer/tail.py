@@ -6,7 +6,7 @@ however long it is.
 
 import os
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from hashlib import blake2b
 from pathlib import Path
@@ -77,8 +77,19 @@ class Tail:
         OSError: the file cannot be read.
     """
 
-    def __init__(self, path: Path, since: Position | None = None, *, settle_ms: int = 2000) -> None:
+    def __init__(
+        self,
+        path: Path,
+        since: Position | None = None,
+        *,
+        settle_ms: int = 2000,
+        can_be_dropped: Callable[[bytes], bool] | None = None,
+    ) -> None:
+        """`can_be_dropped` gets the first bytes of a line (4 KiB, or all of a shorter one) and says whether to leave
+        the line out. It is then never held as a whole, however long it is.
+        """
         self._path = path
+        self._can_be_dropped = can_be_dropped
         self._since = since
         self._settle_ms = settle_ms
         self._opened = opened(path)
@@ -99,6 +110,8 @@ class Tail:
         self._head = self._pread(min(HEAD_BYTES, self._offset), 0)
         self._before = self._pread(min(HEAD_BYTES, self._offset), max(0, self._offset - HEAD_BYTES))
         self._block, self._block_offset = b"", self._offset
+        self.line_offset = self._offset
+        """Where the line begins that came last."""
         return self
 
     def __exit__(
@@ -108,6 +121,7 @@ class Tail:
 
     def __iter__(self) -> Iterator[Line]:
         pieces: list[bytes] = []
+        is_dropping = False
         for block in self._blocks():
             start = 0
             while (stop := block.find(b"\n", start)) >= 0:
@@ -116,21 +130,31 @@ class Tail:
                 pieces.clear()
                 start = stop + 1
                 is_rest = self._is_amid_line
+                self.line_offset = self._offset
                 self._offset, self._is_amid_line = self._block_offset + start, False
                 self._lines += not is_rest
-                if raw and not raw.isspace():
+                is_wanted = not is_dropping and raw and not raw.isspace()
+                is_dropping = False
+                if is_wanted and (is_rest or not self._is_dropped(raw)):
                     yield self._line(raw, is_rest=is_rest)
-            pieces.append(block[start:])
+            if not is_dropping:
+                pieces.append(block[start:])
+                # Asked while its head has just been read: more of a line that is not wanted is not kept.
+                if not self._is_amid_line and len(pieces) <= 2 and self._is_dropped(b"".join(pieces)):
+                    pieces.clear()
+                    is_dropping = True
         last = b"".join(pieces)
         if self._is_amid_line or not last or last.isspace():
             return
         if not self._is_quiet():
             self.is_torn = True
         elif _is_object(last):
+            self.line_offset = self._offset
             self._offset += len(last)
             self._is_amid_line = True
             self._lines += 1
-            yield self._line(last)
+            if not self._is_dropped(last):
+                yield self._line(last)
 
     @property
     def position(self) -> Position:
@@ -184,6 +208,14 @@ class Tail:
             _hash(self._pread(length, 0)) == since.head_hash
             and _hash(self._pread(length, since.offset - length)) == since.edge_hash
         )
+
+    def blocks_before(self, end: int) -> Iterator[bytes]:
+        """The file's bytes up to an offset, as they are now, in blocks."""
+        for offset in range(0, end, BLOCK_BYTES):
+            yield self._pread(min(BLOCK_BYTES, end - offset), offset)
+
+    def _is_dropped(self, raw: bytes) -> bool:
+        return self._can_be_dropped is not None and self._can_be_dropped(raw[:HEAD_BYTES])
 
     def _pread(self, length: int, offset: int) -> bytes:
         return os.pread(self._descriptor, length, offset)
