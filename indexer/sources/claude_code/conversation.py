@@ -193,15 +193,17 @@ class Conversation:
             return
         if line.get("isApiErrorMessage") is True or fields.get("model") == "<synthetic>":
             words = text_of(fields.get("content"))
+            if self.state.tail is not None and self.state.tail.kind == "command":
+                self.state.tail = None  # this is not the model's answer to it
             if words.strip() != "No response requested.":
                 self._note(answer_error(line, words), at_ms)
             return
-        self._begin_answer(text(fields.get("id")))
+        id_, uuid = text(fields.get("id")), text(line.get("uuid"))
+        self._begin_answer(id_)
         self._supersede(line.get("supersedesUuids"))
         first = self._next_index
         for block in blocks_of(fields.get("content")):
-            self._take_block(block, at_ms)
-        uuid = text(line.get("uuid"))
+            self._take_block(block, id_ or uuid, at_ms)
         if uuid is not None and self._next_index > first:
             self.state.recent = [*self.state.recent, (uuid, first, self._next_index - first)][-MAX_RECENT:]
 
@@ -260,10 +262,11 @@ class Conversation:
                 state.tail = None
         state.recent = [one for one in state.recent if one[0] not in taken]
 
-    def _take_block(self, block: dict[str, Any], at_ms: int | None) -> None:
+    def _take_block(self, block: dict[str, Any], answer: str | None, at_ms: int | None) -> None:
+        """`answer` is what all blocks of an answer have in common: its id, or where it has none that of the line."""
         match block:
             case {"type": "text", "text": str(words)}:
-                self._take_text(words, at_ms)
+                self._take_text(words, answer, at_ms)
             case {"type": "thinking", "thinking": str(words)}:
                 if words.strip():
                     self.add(Item(Kind.THINKING, text=words, at_ms=at_ms))
@@ -278,19 +281,19 @@ class Conversation:
             case _:
                 self._unknown(f"unknown block: {block.get('type')}")
 
-    def _take_text(self, words: str, at_ms: int | None) -> None:
+    def _take_text(self, words: str, answer: str | None, at_ms: int | None) -> None:
         """Text of the agent, joined to that of the same answer where nothing stands between."""
         if not words.strip():
             return
         state = self.state
         before = state.tail
-        is_same_answer = before is not None and before.kind == "text" and before.origin == state.answer_id
+        is_same_answer = before is not None and before.kind == "text" and before.origin == answer
         if before is not None and is_same_answer and len(before.text) <= MAX_JOINED_CHARS:
             self._turns.drop_last()
             words, at_ms = before.text + words, before.at_ms
         self.add(Item(Kind.AGENT, text=words, at_ms=at_ms))
-        if state.answer_id is not None:
-            state.tail = _Tail("text", words, at_ms, state.answer_id)
+        if answer is not None:
+            state.tail = _Tail("text", words, at_ms, answer)
 
     def _take_call(self, block: dict[str, Any], at_ms: int | None) -> None:
         id_, name, given = text(block.get("id")), text(block.get("name")), block.get("input")

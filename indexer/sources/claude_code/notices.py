@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from indexer.sources.claude_code.blocks import text_of
+from indexer.sources.claude_code.heads import DROPPED_ATTACHMENTS
 from indexer.sources.claude_code.users import Role, local_output, message_of, without_escapes
 from indexer.sources.values import text
 from schemas.items import Item, Kind
@@ -55,6 +56,8 @@ def system_item(line: dict[str, Any], at_ms: int | None) -> Said:
 def hook_item(attachment: dict[str, Any], at_ms: int | None) -> Said:
     """What an `attachment` says that is no queued message: only failed hooks say something."""
     type_ = text(attachment.get("type")) or ""
+    if type_.encode() in DROPPED_ATTACHMENTS:
+        return NOTHING
     if not type_.startswith("hook_"):
         is_known = any(part in type_ for part in _IGNORED_ATTACHMENTS)
         return NOTHING if is_known else Said(unknown=f"unknown attachment: {type_}")

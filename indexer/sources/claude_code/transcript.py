@@ -12,6 +12,7 @@ from indexer.sources.base import Part, SessionFacts, Side, Skipped, Transcript
 from indexer.sources.claude_code import places
 from indexer.sources.claude_code.blocks import output_of
 from indexer.sources.claude_code.conversation import Conversation, ConversationState
+from indexer.sources.claude_code.heads import DROPPED_TYPES
 from indexer.sources.claude_code.notices import hook_item, system_item
 from indexer.sources.claude_code.places import Place
 from indexer.sources.claude_code.queue import Queue
@@ -37,26 +38,6 @@ MAX_SIDE_LINES = 16
 """How many of a chain's latest lines are remembered, to which its next one is tied."""
 
 _TREE_TYPES = frozenset({"user", "assistant", "system", "attachment", "progress"})
-_SIDECAR_TYPES = frozenset(
-    {
-        "agent-color",
-        "agent-setting",
-        "atis-latch",
-        "bridge-session",
-        "content-replacement",
-        "cost-state",
-        "file-history-delta",
-        "file-history-snapshot",
-        "frame-link",
-        "last-prompt",
-        "mode",
-        "permission-mode",
-        "relocated",
-        "result",
-        "started",
-        "worktree-state",
-    }
-)
 _KNOWN_KEYS = frozenset(
     re.findall(
         r"\w+",
@@ -399,7 +380,7 @@ class Batch:
                     self._main.start(words, at_ms, origin=None, is_copy=False, is_steering=True)
             case "pr-link":
                 self._take_pr(line)
-            case _ if type_ not in _SIDECAR_TYPES:
+            case _ if type_.encode() not in DROPPED_TYPES:
                 self._skip(f"unknown type: {quoted(type_)}")
 
     def _take_pr(self, line: dict[str, Any]) -> None:
