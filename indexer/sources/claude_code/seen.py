@@ -53,9 +53,10 @@ class Seen:
             self._earlier = None
         return True
 
-    def __contains__(self, uuid: str) -> bool:
-        """Whether it is one of the latest."""
-        return _hash(uuid.encode(), _HASH_BYTES) in self._recent
+    def has(self, uuid: str, blocks_before: Callable[[], Iterable[bytes]]) -> bool:
+        """Whether a line with it was there."""
+        is_recent = _hash(uuid.encode(), _HASH_BYTES) in self._recent
+        return is_recent or (self._forgotten_ms >= 0 and self._was_earlier(uuid, blocks_before))
 
     def as_json(self) -> dict[str, Any]:
         return {

@@ -370,7 +370,7 @@ class Batch:
                 leaf, summary = text(line.get("leafUuid")), text(line.get("summary"))
                 if leaf is not None and summary:
                     state.summaries = [*state.summaries, (leaf, summary)][-MAX_SUMMARIES:]
-                    if leaf in state.seen:
+                    if state.seen.has(leaf, self._blocks_before):
                         self._accept_summaries(leaf)
             case "queue-operation":
                 words = state.queue.operate(line)

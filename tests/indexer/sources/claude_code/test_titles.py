@@ -3,6 +3,7 @@ from typing import Any
 
 import pytest
 
+from indexer.sources.claude_code import seen as seen_module
 from tests.indexer.sources.claude_code.written import SESSION, Written, agent, sidecar, user
 
 CUSTOM = sidecar("custom-title", customTitle="Mine", sessionId=SESSION)
@@ -39,6 +40,12 @@ def test_a_summary_may_stand_before_the_line_it_is_about(written: Written) -> No
         user("u"),
         agent("a", uuid="leaf"),
     )
+    assert session.the_facts.title == "Summed up"
+
+
+def test_a_summary_may_be_about_a_line_long_ago(written: Written, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(seen_module, "KEPT", 16)
+    session = written.read(*[user(f"{number}") for number in range(40)], SUMMARY)
     assert session.the_facts.title == "Summed up"
 
 
