@@ -2,6 +2,7 @@
 
 import json
 import random
+from functools import partial
 
 import pytest
 
@@ -96,8 +97,8 @@ def test_what_is_remembered_agrees_with_a_set(monkeypatch: pytest.MonkeyPatch) -
     for step in range(3000):
         uuid = chance.choice(sorted(known)) if known and chance.random() < 0.3 else f"n{step}"
         at_ms = times.setdefault(uuid, step + chance.randrange(-5, 5) if step > 5 else step)
-        before = bytes(file)
-        assert seen.is_new(uuid, at_ms, lambda before=before: [before[:700], before[700:]]) is (uuid not in known)
+        blocks = [bytes(file[:700]), bytes(file[700:])]
+        assert seen.is_new(uuid, at_ms, partial(list, blocks)) is (uuid not in known)
         known.add(uuid)
         file += b'{"uuid":"%s"}\n' % uuid.encode()
         if chance.random() < 0.05:

@@ -6,6 +6,7 @@ import pytest
 
 from indexer.sources.base import Unsettled
 from tests.indexer.sources.claude_code.written import Written, agent, call, result, user
+from tests.indexer.sources.model import transcript_of
 
 
 def test_a_torn_last_line_waits_for_its_end(written: Written) -> None:
@@ -45,7 +46,7 @@ def test_lines_that_are_none_hide_nothing(written: Written) -> None:
 
 def test_with_nothing_new_there_is_no_part(written: Written) -> None:
     session = written.read(user("u"))
-    parts = list(written.source.read(_transcript(written), session.checkpoint, settle_ms=0))
+    parts = list(written.source.read(transcript_of(written.path, written.root), session.checkpoint, settle_ms=0))
     assert parts == []
 
 
@@ -83,9 +84,3 @@ def test_a_tool_turns_from_running_to_its_end_line_by_line(written: Written) -> 
         written.add(line)
         states.append(written.read_on(session).turns[0].items[1].status)
     assert states == ["running", "running", "failed"]
-
-
-def _transcript(written: Written):  # noqa: ANN202
-    from tests.indexer.sources.model import transcript_of
-
-    return transcript_of(written.path, written.root)

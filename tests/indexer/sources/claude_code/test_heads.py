@@ -7,7 +7,7 @@ import pytest
 
 from indexer.sources.claude_code.heads import DROPPED_ATTACHMENTS, DROPPED_TYPES, can_be_dropped
 
-ENVELOPE = {
+ENVELOPE: dict[str, Any] = {
     "parentUuid": None,
     "isSidechain": False,
     "cwd": 'C:\\a "quoted" folder',

@@ -1,5 +1,6 @@
 """However a file is read, in one pass, in pieces cut anywhere, or by readers that die in between: the same is read."""
 
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -68,7 +69,7 @@ SUPERSEDING = st.builds(
     ANSWERS,
 )
 QUEUE = st.builds(
-    lambda operation, words: sidecar("queue-operation", operation=operation, content=words),
+    lambda operation, words: sidecar("queue-operation", operation=operation, content=words, timestamp=at(5)),
     st.sampled_from(["enqueue", "dequeue", "remove", "popAll"]),
     st.none() | WORDS,
 )
@@ -124,10 +125,8 @@ def whole(written: Written, content: bytes) -> ReadSession:
     written.path.parent.mkdir(parents=True, exist_ok=True)
     written.path.write_bytes(content)
     session = ReadSession()
-    try:
+    with suppress(Waiting):
         written.read_on(session)
-    except Waiting:
-        pass
     return session
 
 

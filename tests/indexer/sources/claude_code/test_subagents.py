@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from indexer.sources.base import Call
+from indexer.sources.base import Call, Waiting
 from tests.indexer.sources.claude_code.written import CWD, SESSION, TEN, Written, agent, call, result, user
 
 SIDE: dict[str, Any] = {"isSidechain": True}
@@ -82,8 +82,6 @@ def test_a_parents_call_tells_where_it_stands_and_whom_it_started(written: Writt
 
 
 def test_a_warm_up_of_a_subagent_is_no_session(written: Written) -> None:
-    from indexer.sources.base import Waiting
-
     file = written.beside(PLACES[2], isSidechain=True)
     with pytest.raises(Waiting):
         file.read(user("Warmup"), agent("Ready."))
