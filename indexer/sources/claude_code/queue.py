@@ -76,7 +76,7 @@ class Queue:
 
     def settle(self) -> None:
         """A message was sent to the idle agent: whatever was said twice has been."""
-        self.by_removal = self.by_attachment = []
+        self.by_removal, self.by_attachment = [], []
 
     def _leave(self, words: str | None) -> str | None:
         """Take a message out of the queue, that of these words or the oldest."""

@@ -92,6 +92,11 @@ def test_the_same_words_sent_twice_are_two_turns(written: Written) -> None:
     assert written.read(*WORK, *once, MORE, *once).texts == [["first", "One "], ["go on", "two"], ["go on"]]
 
 
+def test_the_same_words_attached_twice_are_two_turns(written: Written) -> None:
+    session = written.read(user("first"), steering("go on"), steering("go on"))
+    assert session.texts == [["first"], ["go on"], ["go on"]]
+
+
 def test_a_removal_long_ago_does_not_hide_an_attachment(written: Written) -> None:
     session = written.read(*WORK, queue("enqueue", "go on"), queue("remove"), agent("Yes.", id="m2"), steering("go on"))
     assert session.texts == [["first", "One "], ["go on", "Yes."], ["go on"]]
