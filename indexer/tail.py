@@ -77,19 +77,8 @@ class Tail:
         OSError: the file cannot be read.
     """
 
-    def __init__(
-        self,
-        path: Path,
-        since: Position | None = None,
-        *,
-        settle_ms: int = 2000,
-        can_be_dropped: Callable[[bytes], bool] | None = None,
-    ) -> None:
-        """`can_be_dropped` gets the first bytes of a line (4 KiB, or all of a shorter one) and says whether to leave
-        the line out. It is then never held as a whole, however long it is.
-        """
+    def __init__(self, path: Path, since: Position | None = None, *, settle_ms: int = 2000) -> None:
         self._path = path
-        self._can_be_dropped = can_be_dropped
         self._since = since
         self._settle_ms = settle_ms
         self._opened = opened(path)
@@ -97,6 +86,9 @@ class Tail:
         """Whether the pass starts at the file's beginning: there was no position, or the file was replaced."""
         self.is_torn = False
         """After the pass: whether an unfinished last line is left that was touched less than `settle_ms` ago."""
+        self.can_be_dropped: Callable[[bytes], bool] | None = None
+        """Set it to have lines left out: it gets a line's first bytes (4 KiB, or all of a shorter one), once what came
+        before has been taken. A line that is left out is never held as a whole, however long it is."""
 
     def __enter__(self) -> Self:
         self._descriptor = self._opened.__enter__()
@@ -163,11 +155,6 @@ class Tail:
         Were head or edge read again here, a file that is rewritten meanwhile would get the hashes of what
         it holds now for lines of what it held before, and nobody would ever notice.
         """
-        used = self._offset - self._block_offset
-        if used >= HEAD_BYTES:
-            edge = self._block[used - HEAD_BYTES : used]
-        else:
-            edge = (self._before + self._block[:used])[-HEAD_BYTES:]
         return Position(
             offset=self._offset,
             lines=self._lines,
@@ -177,8 +164,17 @@ class Tail:
             size=self._stat.st_size,
             mtime_ns=self._stat.st_mtime_ns,
             head_hash=_hash(self._head[: self._offset]),
-            edge_hash=_hash(edge),
+            edge_hash=_hash(self._edge()),
         )
+
+    def _edge(self) -> bytes:
+        """The last bytes before the offset."""
+        used = self._offset - self._block_offset
+        if used >= HEAD_BYTES:
+            return self._block[used - HEAD_BYTES : used]
+        if used >= 0:
+            return (self._before + self._block[:used])[-HEAD_BYTES:]
+        return self._edge_of_earlier  # an unfinished line began in an earlier block
 
     def _blocks(self) -> Iterator[bytes]:
         at = self._offset
@@ -186,6 +182,7 @@ class Tail:
             block = self._pread(min(BLOCK_BYTES, self._stat.st_size - at), at)
             if not block:  # cut while it was read: the next pass sees a shorter file
                 return
+            self._edge_of_earlier = self._edge()
             self._before = (self._before + self._block[-HEAD_BYTES:])[-HEAD_BYTES:]
             self._block, self._block_offset = block, at
             if len(self._head) < HEAD_BYTES:
@@ -215,7 +212,7 @@ class Tail:
             yield self._pread(min(BLOCK_BYTES, end - offset), offset)
 
     def _is_dropped(self, raw: bytes) -> bool:
-        return self._can_be_dropped is not None and self._can_be_dropped(raw[:HEAD_BYTES])
+        return self.can_be_dropped is not None and self.can_be_dropped(raw[:HEAD_BYTES])
 
     def _pread(self, length: int, offset: int) -> bytes:
         return os.pread(self._descriptor, length, offset)

@@ -60,6 +60,8 @@ class ConversationState:
     """The key under which the user's own command waits for its output."""
     prompts: list[tuple[str, str]] = field(default_factory=list)
     """Hash of the prompt, and id, of the latest calls of subagents."""
+    unlinked: list[str] = field(default_factory=list)
+    """The ids of calls that run subagents of which nothing is known yet."""
 
     def as_json(self) -> dict[str, Any]:
         value = asdict(self)
@@ -127,6 +129,7 @@ class Conversation:
         if not is_steering:
             self._turns.interrupt()
             state.answer_id = None
+            state.unlinked = []
         state.is_warm_up = False
         state.tail = None
         state.recent = []
@@ -206,6 +209,14 @@ class Conversation:
             self._take_block(block, id_ or uuid, at_ms)
         if uuid is not None and self._next_index > first:
             self.state.recent = [*self.state.recent, (uuid, first, self._next_index - first)][-MAX_RECENT:]
+
+    def take_progress(self, id_: str | None, agent_id: str | None) -> None:
+        """Learn which subagent a call runs."""
+        state = self.state
+        tool = None if id_ is None else state.turns.open_tools.get(id_)
+        if id_ is not None and agent_id is not None and tool is not None and id_ in state.unlinked:
+            state.unlinked.remove(id_)
+            self._calls[id_] = Call(id_, tool.turn, tool.index, f"agent-{agent_id}")
 
     def call_with_prompt(self, prompt: str) -> str | None:
         """The id of the latest call of a subagent that was given this prompt."""
@@ -305,6 +316,7 @@ class Conversation:
         index = self._turns.open_tool(id_, tools.call_item(name, given, self.cwd, at_ms))
         if id_ is not None and name in tools.TASK_TOOLS:
             self._calls[id_] = Call(id_, state.turns.turn, index)
+            state.unlinked = [*state.unlinked, id_][-MAX_CALLS:]
             prompt = given.get("prompt") if isinstance(given, dict) else None
             if isinstance(prompt, str):
                 state.prompts = [*state.prompts, (_hash(prompt), id_)][-MAX_CALLS:]
@@ -329,6 +341,8 @@ class Conversation:
         if result.stderr.strip():
             label = None if tool is None else tool.label
             self.add(Item(Kind.PROCESS, command=label, output=result.stderr, at_ms=at_ms))
+        if id_ in self.state.unlinked:
+            self.state.unlinked.remove(id_)
         if tool is not None and result.agent_id is not None:
             self._calls[id_] = Call(id_, tool.turn, tool.index, f"agent-{result.agent_id}")
 

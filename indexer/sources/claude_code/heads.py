@@ -75,14 +75,14 @@ _HEAD = re.compile(
 _REST = re.compile(rb"\s*+," + _PAIRS + _ATTACHMENT, re.DOTALL)
 
 
-def can_be_dropped(raw: bytes) -> bool:
+def can_be_dropped(raw: bytes, *, but_progress: bool = False) -> bool:
     """Whether a line, of which these are the first bytes, brings nothing to a session."""
     head = _HEAD.match(raw, 0, HEAD_BYTES)
     if head is None:
         return False
     type_ = head["type"]
     if type_ is not None and type_ != b"attachment":
-        return type_ in DROPPED_TYPES
+        return type_ in DROPPED_TYPES and not (but_progress and type_ == b"progress")
     # No line but an attachment has an object of that name, whether its type stands before or after it.
     rest = head if type_ is None else _REST.match(raw, head.end(), HEAD_BYTES)
     return rest is not None and rest["attachment"] in DROPPED_ATTACHMENTS

@@ -14,10 +14,12 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, TypeVar
 
 from indexer.decode import BadJson, decode_object
 from indexer.sources.base import Root, Transcript
 from indexer.sources.values import text
+from indexer.tail import Tail
 from schemas.turn_file import SUFFIX as TURN_FILE_SUFFIX
 
 PROJECTS = "projects"
@@ -30,6 +32,9 @@ _MUNGED = re.compile(r"-[A-Za-z0-9-]*|[A-Za-z]--[A-Za-z0-9-]*")
 _ID = re.compile(r"[A-Za-z0-9_-]{1,128}")
 MAX_SIDECAR_BYTES = 16_000_000
 """A larger file beside a transcript is left alone."""
+
+MAX_REMEMBERED = 256
+"""Of so many folders and transcripts it is remembered what lay beside them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +160,7 @@ def recognised(folder: Path) -> Path | None:
     return None
 
 
-def sidecar(path: Path) -> dict[str, object]:
+def sidecar(path: Path) -> dict[str, Any]:
     """The JSON object in a small file beside a transcript; an empty one where there is none.
 
     Such files are hints: they may be absent, stale or broken.
@@ -185,10 +190,63 @@ def full_output(folder: Path, id_: str) -> bytes | None:
     return None
 
 
-def index_summary(folder: Path, id_: str) -> str:
-    """The summary of a session in the program's own index of a folder, which is only a hint."""
-    entries = sidecar(folder / "sessions-index.json").get("entries")
-    for entry in entries if isinstance(entries, list) else ():
-        if isinstance(entry, dict) and entry.get("sessionId") == id_:
-            return text(entry.get("summary")) or ""
-    return ""
+class Beside:
+    """What lies beside transcripts and tells more of them, read once as long as it does not change."""
+
+    def __init__(self) -> None:
+        self._summaries: dict[Path, tuple[tuple[int, int], dict[str, str]]] = {}
+        self._directories: dict[Path, str] = {}
+
+    def summary(self, folder: Path, id_: str) -> str:
+        """The summary of a session in the program's own index of a folder, which is only a hint."""
+        path = folder / "sessions-index.json"
+        try:
+            found = path.stat()
+        except OSError:
+            return ""
+        signature = found.st_size, found.st_mtime_ns
+        known = self._summaries.pop(path, None)
+        if known is None or known[0] != signature:
+            known = signature, _summaries(sidecar(path))
+        _remember(self._summaries, path, known)
+        return known[1].get(id_, "")
+
+    def directory(self, path: Path) -> str | None:
+        """The first directory that the lines of a transcript name, which never changes once it is there."""
+        known = self._directories.pop(path, None) or _first_directory(path)
+        if known is not None:
+            _remember(self._directories, path, known)
+        return known
+
+
+_T = TypeVar("_T")
+
+
+def _remember(known: dict[Path, _T], path: Path, value: _T) -> None:
+    known[path] = value
+    if len(known) > MAX_REMEMBERED:
+        del known[next(iter(known))]
+
+
+def _summaries(index: dict[str, Any]) -> dict[str, str]:
+    entries = index.get("entries")
+    return {
+        id_: summary.strip()
+        for entry in (entries if isinstance(entries, list) else ())
+        if isinstance(entry, dict) and (id_ := text(entry.get("sessionId"))) and (summary := text(entry.get("summary")))
+    }
+
+
+def _first_directory(path: Path) -> str | None:
+    try:
+        with Tail(path) as tail:
+            for line in tail:
+                try:
+                    cwd = text(decode_object(line.raw).get("cwd"))
+                except BadJson:
+                    continue
+                if cwd and "\0" not in cwd:
+                    return cwd
+    except OSError:
+        return None
+    return None

@@ -7,8 +7,7 @@ from typing import ClassVar
 
 from indexer.sources.base import Checkpoint, Part, Root, SessionFacts, Transcript, Unsettled, Waiting
 from indexer.sources.claude_code import places
-from indexer.sources.claude_code.heads import can_be_dropped
-from indexer.sources.claude_code.places import Place, place_of
+from indexer.sources.claude_code.places import Beside, place_of
 from indexer.sources.claude_code.transcript import CHECKPOINT_VERSION, Batch, FileState
 from indexer.tail import Position, Tail
 from schemas.sources import CLAUDE_CODE
@@ -35,6 +34,7 @@ class ClaudeCodeSource:
         usual = [Root(places.projects_folder(folder)) for folder in usual_folders]
         paths = {root.path for root in named}
         self._roots = (*named, *(root for root in usual if root.path not in paths))
+        self._beside = Beside()
 
     def roots(self) -> Sequence[Root]:
         return self._roots
@@ -54,7 +54,7 @@ class ClaudeCodeSource:
     def facts(self, transcript: Transcript) -> SessionFacts | None:
         state = FileState()
         with Tail(transcript.path) as tail:
-            batch = Batch(state, transcript, _place(transcript), tail)
+            batch = Batch(state, transcript, tail, self._beside)
             for line in tail:
                 batch.take(line)
                 if state.is_session and state.cwd is not None:
@@ -64,22 +64,17 @@ class ClaudeCodeSource:
         return None
 
     def read(self, transcript: Transcript, since: Checkpoint | None, *, settle_ms: int = 2000) -> Iterator[Part]:
-        place = _place(transcript)
         state, position = _restored(since)
-
-        def is_unwanted(head: bytes) -> bool:
-            # Any line may be the first to tell the directory.
-            return state.cwd is not None and can_be_dropped(head)
-
-        with Tail(transcript.path, position, settle_ms=settle_ms, can_be_dropped=is_unwanted) as tail:
+        with Tail(transcript.path, position, settle_ms=settle_ms) as tail:
             if tail.is_anew:
                 state = FileState()
-            batch = Batch(state, transcript, place, tail, is_first=tail.is_anew)
+            batch = Batch(state, transcript, tail, self._beside, is_first=tail.is_anew)
+            tail.can_be_dropped = batch.is_unwanted
             for line in tail:
                 batch.take(line)
                 if batch.size >= PART_BYTES and state.is_session:
                     yield batch.part(tail.position, is_last=False)
-                    batch = Batch(state, transcript, place, tail)
+                    batch = Batch(state, transcript, tail, self._beside)
             if not state.is_session:
                 raise Waiting(batch.skipped)
             if state.is_anew or position is None or tail.position.offset > position.offset:
@@ -88,12 +83,6 @@ class ClaudeCodeSource:
                 yield batch.part(tail.position, is_last=True)
             if tail.is_torn:
                 raise Unsettled
-
-
-def _place(transcript: Transcript) -> Place:
-    place = place_of(transcript.root.path, transcript.path)
-    assert place is not None, f"{transcript.path} is no transcript of this source"
-    return place
 
 
 def _restored(since: Checkpoint | None) -> tuple[FileState, Position | None]:

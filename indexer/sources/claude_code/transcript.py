@@ -12,9 +12,9 @@ from indexer.sources.base import Part, SessionFacts, Side, Skipped, Transcript
 from indexer.sources.claude_code import places
 from indexer.sources.claude_code.blocks import output_of
 from indexer.sources.claude_code.conversation import Conversation, ConversationState
-from indexer.sources.claude_code.heads import DROPPED_TYPES
+from indexer.sources.claude_code.heads import DROPPED_TYPES, can_be_dropped
 from indexer.sources.claude_code.notices import hook_item, system_item
-from indexer.sources.claude_code.places import Place
+from indexer.sources.claude_code.places import Beside, place_of
 from indexer.sources.claude_code.queue import Queue
 from indexer.sources.claude_code.seen import Seen
 from indexer.sources.values import in_calendar, text
@@ -128,15 +128,18 @@ class Batch:
     """The lines of one part: what they change, and what of them was not understood."""
 
     def __init__(
-        self, state: FileState, transcript: Transcript, place: Place, tail: Tail, *, is_first: bool = False
+        self, state: FileState, transcript: Transcript, tail: Tail, beside: Beside, *, is_first: bool = False
     ) -> None:
         self.state = state
         self.size = 0
         """Bytes of the lines taken."""
         self.skipped: list[Skipped] = []
         self._transcript = transcript
+        place = place_of(transcript.root.path, transcript.path)
+        assert place is not None, f"{transcript.path} is no transcript of this source"
         self._place = place
         self._tail = tail
+        self._beside = beside
         self._is_first = is_first
         """Whether it holds the file's first line."""
         self._file_ms = transcript.mtime_ns // 1_000_000
@@ -168,6 +171,12 @@ class Batch:
             self._take_tree_line(type_, value)
         else:
             self._take_sidecar(type_, value)
+
+    def is_unwanted(self, head: bytes) -> bool:
+        """Whether a line brings nothing, as its first bytes tell."""
+        # Any line may be the first to tell the directory, and its progress whom a call has started.
+        state = self.state
+        return state.cwd is not None and can_be_dropped(head, but_progress=bool(state.main.unlinked))
 
     def part(self, position: Position, *, is_last: bool) -> Part:
         """All of it, to be stored together with how far the file was read."""
@@ -215,6 +224,9 @@ class Batch:
         if state.cwd is None:
             self._take_cwd(text(line.get("cwd")))
         if type_ == "progress":
+            data = line.get("data")
+            if isinstance(data, dict) and data.get("type") == "agent_progress":
+                self._main.take_progress(text(line.get("parentToolUseID")), text(data.get("agentId")))
             return
         written = text(line.get("timestamp"))
         own_ms = None if written is None else in_calendar(parse_iso(written))
@@ -413,8 +425,9 @@ class Batch:
                 return title
         if self._place.is_subagent:
             return state.agent_title or state.main.title
-        hint = places.index_summary(self._transcript.path.parent, self._place.id)
-        return hint.strip() or state.main.title or state.agent_name
+        return (
+            self._beside.summary(self._transcript.path.parent, self._place.id) or state.main.title or state.agent_name
+        )
 
     def _project(self) -> str:
         """Where the session was started; a subagent belongs to where its parent was."""
@@ -423,7 +436,7 @@ class Batch:
             cwd = state.cwd
             if self._place.is_subagent and state.parent_id is not None:
                 folder = self._transcript.root.path / self._place.folder
-                cwd = first_cwd(folder / f"{state.parent_id}.jsonl") or cwd
+                cwd = self._beside.directory(folder / f"{state.parent_id}.jsonl") or cwd
             if cwd is None:
                 # The folder's name cannot be decoded; it stands for itself until a line names a directory.
                 return str(self._transcript.path.parent)
@@ -468,22 +481,6 @@ class Batch:
         """A new version may have a new field on every line: one line of a part tells of it."""
         if reason not in self._reasons:
             self._skip(reason)
-
-
-def first_cwd(path: Path) -> str | None:
-    """The first directory that the lines of a file name; None where none does, or there is no such file."""
-    try:
-        with Tail(path) as tail:
-            for line in tail:
-                try:
-                    cwd = text(decode_object(line.raw).get("cwd"))
-                except BadJson:
-                    continue
-                if cwd and "\0" not in cwd:
-                    return cwd
-    except OSError:
-        pass
-    return None
 
 
 def _is_known_version(version: str) -> bool:

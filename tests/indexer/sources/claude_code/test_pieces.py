@@ -76,6 +76,8 @@ QUEUE = st.builds(
 STEERING = st.builds(lambda words: attachment("queued_command", prompt=words, commandMode="prompt"), WORDS)
 OTHERS = st.sampled_from(
     [
+        {"type": "progress", "data": {"type": "agent_progress", "agentId": "a1"}, "parentToolUseID": "t1"},
+        {"type": "progress", "data": {"type": "agent_progress", "agentId": "a2"}, "parentToolUseID": "t2"},
         system("compact_boundary"),
         system("api_error", error="busy", retryAttempt=1, maxRetries=3),
         system("local_command", content="<local-command-stderr>e</local-command-stderr>"),

@@ -81,6 +81,24 @@ def test_a_parents_call_tells_where_it_stands_and_whom_it_started(written: Writt
     assert session.texts == [["u", "Calling.", "Task: review"]]
 
 
+def progress(call_id: str, agent_id: str) -> dict[str, Any]:
+    data = {"type": "agent_progress", "agentId": agent_id, "message": {}}
+    return {"type": "progress", "data": data, "parentToolUseID": call_id, "toolUseID": "p"}
+
+
+def test_the_progress_of_a_running_call_tells_whom_it_started(written: Written) -> None:
+    session = written.read(
+        user("u"),
+        agent(call("t1", "Task", description="review", prompt="Review.")),
+        {"type": "progress", "data": {"type": "hook_progress"}},
+        progress("t9", "another"),
+        progress("t1", "a1b2c3d"),
+        progress("t1", "too late"),
+    )
+    assert session.calls == {"t1": Call("t1", 1, 1, "agent-a1b2c3d")}
+    assert session.texts == [["u", "Task: review"]]
+
+
 def test_a_warm_up_of_a_subagent_is_no_session(written: Written) -> None:
     file = written.beside(PLACES[2], isSidechain=True)
     with pytest.raises(Waiting):
