@@ -14,7 +14,7 @@ from indexer.sources.claude_code.users import Message, Role, message_of
 from indexer.sources.values import text
 from schemas.items import Item, Kind, Status
 
-MAX_JOINED_CHARS = 100_000
+MAX_JOINED_CHARS = 20_000
 """A piece of an answer is joined to the one before it as long as that is not longer, as it must be remembered."""
 
 MAX_RECENT = 32
@@ -33,6 +33,8 @@ class _Tail:
     """`text`: more of the same answer may follow; `retry`: another try may; `command`: it may prove a message."""
     text: str = ""
     at_ms: int | None = None
+    answer: str | None = None
+    """The answer that a text belongs to."""
     origin: str | None = None
     is_copy: bool = False
     has_expansion: bool = False
@@ -62,6 +64,11 @@ class ConversationState:
     """Hash of the prompt, and id, of the latest calls of subagents."""
     unlinked: list[str] = field(default_factory=list)
     """The ids of calls that run subagents of which nothing is known yet."""
+
+    def rest(self) -> None:
+        """Forget what only the very next lines may ask for: others are being written."""
+        self.tail = None
+        self.recent = []
 
     def as_json(self) -> dict[str, Any]:
         value = asdict(self)
@@ -179,7 +186,7 @@ class Conversation:
                 self.add(Item(Kind.PROCESS, output=message.text, at_ms=at_ms))
             case Role.COMMAND:
                 self._note(message.text, at_ms)
-                state.tail = _Tail("command", message.text, at_ms, origin, is_copy)
+                state.tail = _Tail("command", message.text, at_ms, origin=origin, is_copy=is_copy)
             case Role.INTERRUPTION:
                 self._turns.interrupt()
                 self._note(message.text, at_ms)
@@ -298,7 +305,7 @@ class Conversation:
             return
         state = self.state
         before = state.tail
-        is_same_answer = before is not None and before.kind == "text" and before.origin == answer
+        is_same_answer = before is not None and before.kind == "text" and before.answer == answer
         if before is not None and is_same_answer and len(before.text) <= MAX_JOINED_CHARS:
             self._turns.drop_last()
             words, at_ms = before.text + words, before.at_ms

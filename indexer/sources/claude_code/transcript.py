@@ -334,7 +334,7 @@ class Batch:
         else:
             sides.remove(side)
         if sides:
-            sides[-1].conversation.tail = None  # its latest text need not be remembered for all of them
+            sides[-1].conversation.rest()  # so that little is remembered of each of them
         sides.append(side)
         del sides[:-MAX_SIDES]
         if uuid is not None:
@@ -447,7 +447,7 @@ class Batch:
         state = self.state
         meta = places.sidecar(self._transcript.path.with_suffix(".meta.json"))
         state.parent_call = text(meta.get("toolUseId"))
-        state.agent_title = collapsed(text(meta.get("description")) or "")
+        state.agent_title = collapsed(text(meta.get("description")) or "") or state.agent_title
 
     def _conversation(self, state: ConversationState) -> Conversation:
         return Conversation(state, self._file_ms, self._skip_once, self._full_output, self.state.cwd)

@@ -14,7 +14,7 @@ from schemas.items import Item, Kind, Status
 MAX_LEADING = 256
 """So many items before a first turn begin one, so that they need not be remembered."""
 
-MAX_OPEN_TOOLS = 512
+MAX_OPEN_TOOLS = 128
 """Beyond these the oldest call without a result is no longer waited for."""
 
 
@@ -118,8 +118,10 @@ class Turns:
         index = self.add(item)
         if id_ is not None:
             tools = self.state.open_tools
-            while len(tools) >= MAX_OPEN_TOOLS:
-                del tools[next(iter(tools))]
+            if id_ in tools:
+                self._interrupt(tools.pop(id_))
+            elif len(tools) >= MAX_OPEN_TOOLS:
+                self._interrupt(tools.pop(next(iter(tools))))
             tools[id_] = OpenTool(self.state.turn, index, (item.label or "")[:200])
         return index
 
@@ -135,9 +137,12 @@ class Turns:
     def interrupt(self) -> None:
         """Take the calls that run for interrupted. The result of one may still come."""
         for tool in self.state.open_tools.values():
-            if tool.is_running:
-                tool.is_running = False
-                self._complete(Patch(tool.turn, tool.index, status=Status.FAILED))
+            self._interrupt(tool)
+
+    def _interrupt(self, tool: OpenTool) -> None:
+        if tool.is_running:
+            tool.is_running = False
+            self._complete(Patch(tool.turn, tool.index, status=Status.FAILED))
 
     def drop_last(self) -> None:
         """Take back the item that was added last."""

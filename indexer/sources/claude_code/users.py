@@ -59,7 +59,7 @@ def message_of(line: dict[str, Any]) -> Message:
     if any(block.get("type") == "tool_result" for block in blocks):
         return Message(Role.RESULT)
     text = text_of(blocks)
-    if line.get("isCompactSummary") is True or text.startswith(SUMMARY_BEGINNING):
+    if line.get("isCompactSummary") is True or text.lstrip().startswith(SUMMARY_BEGINNING):
         return Message(Role.SUMMARY, text)
     if line.get("isMeta") is True:
         return Message(Role.META, text)

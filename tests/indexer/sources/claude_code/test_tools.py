@@ -206,6 +206,18 @@ def test_what_is_large_and_no_text_is_not_kept(written: Written) -> None:
     assert session.turns[0].items[1].output == "[image]"
 
 
+def test_a_line_of_many_megabytes_is_read_for_what_is_text_in_it(written: Written) -> None:
+    source = {"type": "base64", "media_type": "image/png", "data": "A" * 20_000_000}
+    session = written.read(
+        user("u"),
+        agent(call("t1", "Read", file_path="a.png")),
+        result("t1", [{"type": "image", "source": source}, {"type": "text", "text": "a kettle"}]),
+        agent("I see.", id="m2"),
+    )
+    assert session.texts == [["u", "Read a.png", "I see."]]
+    assert session.turns[0].items[1].output == "[image]\na kettle"
+
+
 def test_a_later_start_ends_what_runs_and_a_late_result_still_counts(written: Written) -> None:
     session = written.read(user("u"), agent(call("t1", "Bash", command="make")), user("v"))
     assert session.turns[0].items[1].status == "failed"
@@ -228,6 +240,40 @@ def test_the_next_answer_ends_what_runs(written: Written) -> None:
         agent("Hm.", id="m2"),
     )
     assert [item.status for item in session.turns[0].items[1:3]] == ["ok", "failed"]
+
+
+def test_two_programs_that_write_to_one_file_end_each_others_tools_for_a_while_only(written: Written) -> None:
+    session = written.read(
+        user("u"),
+        agent(call("a", "Bash", command="a"), id="m1"),
+        user("v", parentUuid="elsewhere"),
+        agent(call("b", "Bash", command="b"), id="n1"),
+        result("a", "one"),
+        agent("A.", id="m2"),
+        result("b", "two"),
+    )
+    assert session.texts == [["u", "Bash: a"], ["v", "Bash: b", "A."]]
+    assert [(turn.items[1].status, turn.items[1].output) for turn in session.turns] == [("ok", "one"), ("ok", "two")]
+
+
+def test_a_call_that_is_made_again_ends_the_one_before(written: Written) -> None:
+    session = written.read(
+        user("u"), agent(call("t1", "Bash", command="a")), agent(call("t1", "Bash", command="b")), result("t1")
+    )
+    assert [item.status for item in session.turns[0].items[1:]] == ["failed", "ok"]
+
+
+def test_calls_without_end_are_forgotten_at_last(written: Written) -> None:
+    calls = [agent(call(f"t{number}", "Bash", command=f"{number}")) for number in range(200)]
+    session = written.read(user("u"), *calls, result("t0", "late"), result("t199", "done"))
+    items = session.turns[0].items
+    assert (items[1].status, items[72].status, items[73].status, items[200].status) == (
+        "failed",
+        "failed",
+        "running",
+        "ok",
+    )
+    assert (items[201].label, items[201].output) == (None, "late")
 
 
 def test_what_runs_in_a_file_long_at_rest_runs_no_more(written: Written) -> None:
