@@ -64,7 +64,7 @@ DROPPED_ATTACHMENTS = frozenset(
 """Context for the model that nobody wrote or reads; a `file` holds whole files."""
 
 _PAIRS = (
-    rb'(?:\s*+"(?!type"|attachment")[^"\\]{0,64}+"\s*+:\s*+'
+    rb'(?:\s*+"(?!type")[^"\\]{0,64}+"\s*+:\s*+'
     rb'(?:"(?:[^"\\]++|\\.)*+"|null|true|false|[-+.0-9eE]++|\{\s*+\}|\[\s*+\])\s*+,)*+\s*+'
 )
 _ATTACHMENT = rb'"attachment"\s*+:\s*+\{\s*+"type"\s*+:\s*+"(?P<attachment>[^"\\]{1,64})"'

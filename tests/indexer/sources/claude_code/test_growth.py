@@ -44,6 +44,15 @@ def test_lines_that_are_none_hide_nothing(written: Written) -> None:
     ]
 
 
+def test_a_line_that_cannot_matter_is_not_decoded(written: Written) -> None:
+    session = written.read(user("u"))
+    written.add_bytes(b'{"parentUuid":"u0","type":"progress","data":{{{\n{"type":"mode",,,\n')
+    written.add_bytes(b'{"attachment":{"type":"file","content":{{{\n')
+    written.add(agent("a"))
+    assert written.read_on(session).texts == [["u", "a"]]
+    assert session.skipped == []
+
+
 def test_with_nothing_new_there_is_no_part(written: Written) -> None:
     session = written.read(user("u"))
     parts = list(written.source.read(transcript_of(written.path, written.root), session.checkpoint, settle_ms=0))

@@ -102,6 +102,18 @@ def test_a_removal_long_ago_does_not_hide_an_attachment(written: Written) -> Non
     assert session.texts == [["first", "One "], ["go on", "Yes."], ["go on"]]
 
 
+def test_a_message_that_was_told_twice_does_not_hide_one_of_the_same_words(written: Written) -> None:
+    session = written.read(
+        *WORK, steering("go on"), queue("remove", "go on"), MORE, queue("enqueue", "go on"), queue("remove")
+    )
+    assert session.texts == [["first", "One "], ["go on", "two"], ["go on"]]
+
+
+def test_an_attachment_before_another_message_does_not_hide_a_removal(written: Written) -> None:
+    session = written.read(*WORK, steering("go on"), user("second"), queue("enqueue", "go on"), queue("remove"))
+    assert session.texts == [["first", "One "], ["go on"], ["second"], ["go on"]]
+
+
 @pytest.mark.parametrize("content", ["/compact", "<task-notification><summary>x</summary></task-notification>"])
 def test_commands_and_notifications_that_leave_the_queue_begin_none(written: Written, content: str) -> None:
     assert written.read(*WORK, queue("enqueue", content), queue("remove"), MORE).texts == [["first", "One two"]]

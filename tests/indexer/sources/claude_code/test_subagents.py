@@ -94,9 +94,11 @@ def test_the_progress_of_a_running_call_tells_whom_it_started(written: Written) 
         progress("t9", "another"),
         progress("t1", "a1b2c3d"),
         progress("t1", "too late"),
+        agent(call("t2", "Task", description="test", prompt="Test.")),
+        progress("t1", "too late"),
     )
-    assert session.calls == {"t1": Call("t1", 1, 1, "agent-a1b2c3d")}
-    assert session.texts == [["u", "Task: review"]]
+    assert session.calls == {"t1": Call("t1", 1, 1, "agent-a1b2c3d"), "t2": Call("t2", 1, 2)}
+    assert session.texts == [["u", "Task: review", "Task: test"]]
 
 
 def test_a_warm_up_of_a_subagent_is_no_session(written: Written) -> None:

@@ -35,8 +35,8 @@ def test_the_last_title_of_the_best_kind_is_it(written: Written, lines: list[dic
 
 def test_a_summary_may_stand_before_the_line_it_is_about(written: Written) -> None:
     session = written.read(
-        sidecar("summary", summary="Of another", leafUuid="elsewhere"),
         sidecar("summary", summary="Summed up", leafUuid="leaf"),
+        sidecar("summary", summary="Of another", leafUuid="elsewhere"),
         user("u"),
         agent("a", uuid="leaf"),
     )
@@ -87,6 +87,14 @@ def test_the_programs_own_index_is_a_hint(written: Written, index: Any, title: s
     assert written.read(user("u")).the_facts.title == title
     written.add(AI)
     assert written.read().the_facts.title == "Generated"
+
+
+def test_an_index_that_changes_is_read_again(written: Written) -> None:
+    written.folder.mkdir(parents=True)
+    index = written.folder / "sessions-index.json"
+    for summary in ("One", "Another"):
+        index.write_text(json.dumps({"entries": [{"sessionId": SESSION, "summary": summary}]}))
+        assert written.read(user("u")).the_facts.title == summary
 
 
 def test_a_broken_index_says_nothing(written: Written) -> None:

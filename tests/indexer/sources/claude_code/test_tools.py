@@ -325,6 +325,8 @@ def test_an_output_that_was_too_large_may_be_json(written: Written) -> None:
 
 @pytest.mark.parametrize("id_", ["t1", "../../x", ""])
 def test_where_the_full_output_is_gone_the_preview_is_kept(written: Written, id_: str) -> None:
+    (written.path.with_suffix("") / "tool-results").mkdir(parents=True)
+    (written.folder / "x.txt").write_text("of something else")
     session = written.read(user("u"), agent(call(id_, "Bash", command="make")), result(id_, PERSISTED))
     assert session.turns[0].items[1].output == PERSISTED
 
