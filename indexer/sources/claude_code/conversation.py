@@ -12,6 +12,7 @@ from indexer.sources.claude_code.notices import Said, answer_error
 from indexer.sources.claude_code.turns import Turns, TurnState
 from indexer.sources.claude_code.users import Message, Role, message_of
 from indexer.sources.values import text
+from schemas.errors import quoted
 from schemas.items import Item, Kind, Status
 
 MAX_JOINED_CHARS = 20_000
@@ -297,7 +298,7 @@ class Conversation:
             case {"type": "thinking" | "redacted_thinking" | "fallback" | "text"}:
                 pass
             case _:
-                self._unknown(f"unknown block: {block.get('type')}")
+                self._unknown(f"unknown block: {quoted(str(block.get('type')))}")
 
     def _take_text(self, words: str, answer: str | None, at_ms: int | None) -> None:
         """Text of the agent, joined to that of the same answer where nothing stands between."""

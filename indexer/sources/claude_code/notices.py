@@ -7,14 +7,14 @@ from indexer.sources.claude_code.blocks import text_of
 from indexer.sources.claude_code.heads import DROPPED_ATTACHMENTS
 from indexer.sources.claude_code.users import Role, local_output, message_of, without_escapes
 from indexer.sources.values import text
+from schemas.errors import quoted
 from schemas.items import Item, Kind
 
 _ERRORS = frozenset({"api_error", "error", "api_refusal", "model_refusal_fallback"})
 _STATUS_LINES = frozenset(
-    {"informational", "away_summary", "scheduled_task_fire", "bridge_status", "session_start", "", "turn_duration"}
+    {"informational", "away_summary", "scheduled_task_fire", "bridge_status", "session_start", ""}
 )
 _IGNORED_SYSTEM = frozenset({"microcompact_boundary", "turn_duration"})
-_IGNORED_ATTACHMENTS = ("_reminder", "ultra")
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ def system_item(line: dict[str, Any], at_ms: int | None) -> Said:
             return Said(Item(Kind.NOTICE, text=words, at_ms=at_ms), is_retry=subtype == "api_error")
         case _ if subtype in _IGNORED_SYSTEM:
             return NOTHING
-    unknown = None if subtype in _STATUS_LINES else f"unknown system subtype: {subtype}"
+    unknown = None if subtype in _STATUS_LINES else f"unknown system subtype: {quoted(subtype)}"
     is_loud = line.get("level") in ("warning", "error") and content.strip()
     return Said(Item(Kind.NOTICE, text=content, at_ms=at_ms) if is_loud else None, unknown=unknown)
 
@@ -59,8 +59,8 @@ def hook_item(attachment: dict[str, Any], at_ms: int | None) -> Said:
     if type_.encode() in DROPPED_ATTACHMENTS:
         return NOTHING
     if not type_.startswith("hook_"):
-        is_known = any(part in type_ for part in _IGNORED_ATTACHMENTS)
-        return NOTHING if is_known else Said(unknown=f"unknown attachment: {type_}")
+        is_known = "_reminder" in type_ or type_.startswith("ultra")
+        return NOTHING if is_known else Said(unknown=f"unknown attachment: {quoted(type_)}")
     name = text(attachment.get("hookName")) or type_
     stderr = _words(attachment.get("stderr"))
     if stderr.strip():

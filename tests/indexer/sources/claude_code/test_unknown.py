@@ -45,9 +45,22 @@ def test_a_loud_line_of_an_unknown_kind_is_shown(written: Written) -> None:
 
 def test_reasons_are_short_and_few(written: Written, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(transcript_module, "MAX_SKIPPED", 100)
-    lines = [sidecar(f"type-{number}-" + "x" * 500) for number in range(200)]
-    session = written.read(user("u"), *lines, agent("a"))
+    long = "x" * 500
+    lines = [sidecar(f"type-{number}-{long}") for number in range(200)]
+    others = [
+        system(long),
+        attachment(long),
+        agent({"type": long}),
+        user("", **{long: 1}),
+        user("", version=f"9.{long}"),
+        {"type": "system", "subtype": "informational\n"},
+    ]
+    session = written.read(user("u"), *others, *lines, agent("a"))
     assert session.texts == [["u", "a"]]
     assert len(session.skipped) == 100
     assert len({reason for _, reason in session.reasons}) == transcript_module.MAX_REASONS + 1
+    assert {"unknown block", "unknown attachment", "unknown field", "unknown version", "unknown system subtype"} <= {
+        reason.partition(":")[0] for _, reason in session.reasons
+    }
     assert max(len(reason) for _, reason in session.reasons) < 120
+    assert all(reason.isprintable() for _, reason in session.reasons)
