@@ -3,6 +3,9 @@
 from collections.abc import Iterator
 from typing import Any
 
+MAX_DEPTH = 8
+"""How deep blocks may lie in blocks."""
+
 
 def blocks_of(content: Any) -> list[dict[str, Any]]:
     """The blocks; a string is one block of text, and what is neither is none."""
@@ -28,7 +31,7 @@ def output_of(content: Any) -> str:
     """The text of a tool's result; a reference is its name, a picture is only said to be there."""
     if isinstance(content, str):
         return content
-    return "\n".join(_outputs(content))
+    return "\n".join(_outputs(content, MAX_DEPTH))
 
 
 def _texts(content: Any) -> Iterator[str]:
@@ -37,7 +40,7 @@ def _texts(content: Any) -> Iterator[str]:
             yield text
 
 
-def _outputs(content: Any) -> Iterator[str]:
+def _outputs(content: Any, depth: int) -> Iterator[str]:
     blocks = [content] if isinstance(content, dict) else blocks_of(content)
     for block in blocks:
         match block:
@@ -51,8 +54,8 @@ def _outputs(content: Any) -> Iterator[str]:
                 yield f"{title}: {url}" if isinstance(title := block.get("title"), str) and title else url
             case {"error_code": str(code)}:
                 yield code
-            case {"content": [*_] | str() | dict() as inner}:
-                yield from [inner] if isinstance(inner, str) else _outputs(inner)
+            case {"content": [*_] | str() | dict() as inner} if depth:
+                yield from [inner] if isinstance(inner, str) else _outputs(inner, depth - 1)
             case {"stdout": str(stdout)}:
                 yield stdout
                 if isinstance(stderr := block.get("stderr"), str) and stderr:

@@ -173,12 +173,17 @@ def sidecar(path: Path) -> dict[str, Any]:
         return {}
 
 
+def is_id(written: str) -> bool:
+    """Whether an id from a line is one that names a file, and no way to somewhere else."""
+    return _ID.fullmatch(written) is not None
+
+
 def full_output(folder: Path, id_: str) -> bytes | None:
     """What a tool printed where that was too long for the transcript, from the session's own folder.
 
     The path that the transcript names is not followed, as it may lead anywhere.
     """
-    if _ID.fullmatch(id_) is None:
+    if not is_id(id_):
         return None
     for suffix in (".txt", ".json"):
         path = folder / "tool-results" / f"{id_}{suffix}"

@@ -12,6 +12,8 @@ from typing import Any, Self
 from indexer.sources.claude_code.blocks import blocks_of, text_of
 from indexer.sources.claude_code.users import without_injections
 
+OPERATIONS = ("enqueue", "dequeue", "remove", "popAll")
+
 MAX_WAITING = 64
 MAX_STARTED = 64
 

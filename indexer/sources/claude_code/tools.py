@@ -224,5 +224,5 @@ def _as_text(value: Any) -> str:
         return value
     try:
         return orjson.dumps(value).decode()
-    except TypeError:
-        return str(value)  # an integer of more than 64 bits, or what is nested too deep
+    except orjson.JSONEncodeError:
+        return "(nested too deep)"

@@ -14,8 +14,8 @@ from indexer.sources.claude_code.blocks import output_of
 from indexer.sources.claude_code.conversation import Conversation, ConversationState
 from indexer.sources.claude_code.heads import DROPPED_TYPES, can_be_dropped
 from indexer.sources.claude_code.notices import hook_item, system_item
-from indexer.sources.claude_code.places import Beside, place_of
-from indexer.sources.claude_code.queue import Queue
+from indexer.sources.claude_code.places import Beside, is_id, place_of
+from indexer.sources.claude_code.queue import OPERATIONS, Queue
 from indexer.sources.claude_code.seen import Seen
 from indexer.sources.values import in_calendar, text
 from indexer.tail import Line, Position, Tail
@@ -31,6 +31,9 @@ MAX_SKIPPED = 1000
 
 MAX_REASONS = 32
 """and for how many different reasons."""
+
+MAX_UUID_CHARS = 128
+"""A longer uuid is none."""
 
 MAX_SUMMARIES = 32
 MAX_SIDES = 32
@@ -231,6 +234,8 @@ class Batch:
         written = text(line.get("timestamp"))
         own_ms = None if written is None else in_calendar(parse_iso(written))
         uuid = text(line.get("uuid"))
+        if uuid is not None and len(uuid) > MAX_UUID_CHARS:
+            uuid = line["uuid"] = None
         if uuid is not None:
             if not state.seen.is_new(uuid, own_ms, self._blocks_before):
                 return
@@ -329,7 +334,8 @@ class Batch:
         else:
             side = next((side for side in reversed(sides) if parent in side.lines), sides[-1] if sides else None)
         if side is None:
-            id_ = f"agent-{agent}" if agent else uuid or f"{self._place.id}.{self._line}"
+            id_ = f"agent-{agent}" if agent else uuid or ""
+            id_ = id_ if is_id(id_) else f"{self._place.id}.{self._line}"
             side = SideState(id_, call=self._call_of(line))
         else:
             sides.remove(side)
@@ -385,6 +391,8 @@ class Batch:
                     if state.seen.has(leaf, self._blocks_before):
                         self._accept_summaries(leaf)
             case "queue-operation":
+                if line.get("operation") not in OPERATIONS:
+                    self._skip_once(f"unknown queue operation: {quoted(str(line.get('operation')))}")
                 words = state.queue.operate(line)
                 if words is not None:
                     written = text(line.get("timestamp"))
@@ -434,7 +442,7 @@ class Batch:
         state = self.state
         if state.project is None:
             cwd = state.cwd
-            if self._place.is_subagent and state.parent_id is not None:
+            if self._place.is_subagent and state.parent_id is not None and is_id(state.parent_id):
                 folder = self._transcript.root.path / self._place.folder
                 cwd = self._beside.directory(folder / f"{state.parent_id}.jsonl") or cwd
             if cwd is None:
@@ -455,7 +463,7 @@ class Batch:
     def _full_output(self, id_: str) -> str | None:
         """What a tool printed that was too long for its result."""
         session = self.state.parent_id if self._place.is_subagent else self._place.id
-        if session is None or "/" in session:
+        if session is None or not is_id(session):
             return None
         raw = places.full_output(self._transcript.root.path / self._place.folder / session, id_)
         if raw is None:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Any
 
+from indexer.sources import values
 from indexer.sources.claude_code.blocks import content_of, text_of
 
 SUMMARY_BEGINNING = "This session is being continued from a previous conversation"
@@ -65,7 +66,7 @@ def message_of(line: dict[str, Any]) -> Message:
         return Message(Role.META, text)
     bare = text.strip()
     origin = line.get("origin")
-    if isinstance(origin, dict) and origin.get("kind") in _UNTYPED_ORIGINS:
+    if isinstance(origin, dict) and values.text(origin.get("kind")) in _UNTYPED_ORIGINS:
         return Message(Role.NOTICE, notification_text(bare))
     message = _wrapped(bare)
     if message is not None:

@@ -181,6 +181,20 @@ def test_a_subagent_within_a_file_goes_on_in_a_later_read(written: Written) -> N
     assert (inner.turns[0].items[1].status, inner.turns[0].items[1].output) == ("ok", "a.rs")
 
 
+@pytest.mark.parametrize("uuid", ["../../x", "a b", "", "x" * 200, None])
+def test_a_subagent_whose_first_line_has_no_proper_uuid_is_called_by_where_it_begins(
+    written: Written, uuid: str | None
+) -> None:
+    session = written.read(user("u"), {**user("One."), **SIDE, "uuid": uuid, "parentUuid": None})
+    assert list(session.sides) == [f"{SESSION}.2"]
+
+
+@pytest.mark.parametrize("parent", ["../../x", "a\0b", ""])
+def test_a_parent_whose_id_is_no_name_is_not_looked_for(written: Written, parent: str) -> None:
+    file = written.beside(PLACES[2], sessionId=parent, cwd="/elsewhere")
+    assert str(file.read(user("Review.")).the_facts.project) == "/elsewhere"
+
+
 def test_a_file_of_nothing_but_a_subagents_lines_is_a_session_without_turns(written: Written) -> None:
     session = written.read(side(user("One."), "a1", None))
     assert session.texts == []

@@ -107,7 +107,7 @@ def test_a_result_of_a_tool_begins_none_whatever_stands_beside_it(written: Writt
     assert session.turns[0].items[1].output == "done\n[image]"
 
 
-@pytest.mark.parametrize("kind", ["human", "carrier-pigeon", None, 7])
+@pytest.mark.parametrize("kind", ["human", "carrier-pigeon", None, 7, ["peer"]])
 def test_an_origin_that_is_human_or_unknown_begins_a_turn(written: Written, kind: Any) -> None:
     # A lost prompt would be worse than a turn too many.
     session = written.read(user("first"), user("second", origin={"kind": kind}))
