@@ -6,7 +6,7 @@ however long it is.
 
 import os
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from hashlib import blake2b
 from pathlib import Path
@@ -86,6 +86,9 @@ class Tail:
         """Whether the pass starts at the file's beginning: there was no position, or the file was replaced."""
         self.is_torn = False
         """After the pass: whether an unfinished last line is left that was touched less than `settle_ms` ago."""
+        self.can_be_dropped: Callable[[bytes], bool] | None = None
+        """Set it to have lines left out: it gets a line's first bytes (4 KiB, or all of a shorter one), once what came
+        before has been taken. A line that is left out is never held as a whole, however long it is."""
 
     def __enter__(self) -> Self:
         self._descriptor = self._opened.__enter__()
@@ -99,6 +102,8 @@ class Tail:
         self._head = self._pread(min(HEAD_BYTES, self._offset), 0)
         self._before = self._pread(min(HEAD_BYTES, self._offset), max(0, self._offset - HEAD_BYTES))
         self._block, self._block_offset = b"", self._offset
+        self.line_offset = self._offset
+        """Where the line begins that came last."""
         return self
 
     def __exit__(
@@ -108,6 +113,7 @@ class Tail:
 
     def __iter__(self) -> Iterator[Line]:
         pieces: list[bytes] = []
+        is_dropping = False
         for block in self._blocks():
             start = 0
             while (stop := block.find(b"\n", start)) >= 0:
@@ -116,21 +122,31 @@ class Tail:
                 pieces.clear()
                 start = stop + 1
                 is_rest = self._is_amid_line
+                self.line_offset = self._offset
                 self._offset, self._is_amid_line = self._block_offset + start, False
                 self._lines += not is_rest
-                if raw and not raw.isspace():
+                is_wanted = not is_dropping and raw and not raw.isspace()
+                is_dropping = False
+                if is_wanted and (is_rest or not self._is_dropped(raw)):
                     yield self._line(raw, is_rest=is_rest)
-            pieces.append(block[start:])
+            if not is_dropping:
+                pieces.append(block[start:])
+                # Asked while its head has just been read: more of a line that is not wanted is not kept.
+                if not self._is_amid_line and len(pieces) <= 2 and self._is_dropped(b"".join(pieces)):
+                    pieces.clear()
+                    is_dropping = True
         last = b"".join(pieces)
         if self._is_amid_line or not last or last.isspace():
             return
         if not self._is_quiet():
             self.is_torn = True
         elif _is_object(last):
+            self.line_offset = self._offset
             self._offset += len(last)
             self._is_amid_line = True
             self._lines += 1
-            yield self._line(last)
+            if not self._is_dropped(last):
+                yield self._line(last)
 
     @property
     def position(self) -> Position:
@@ -139,11 +155,6 @@ class Tail:
         Were head or edge read again here, a file that is rewritten meanwhile would get the hashes of what
         it holds now for lines of what it held before, and nobody would ever notice.
         """
-        used = self._offset - self._block_offset
-        if used >= HEAD_BYTES:
-            edge = self._block[used - HEAD_BYTES : used]
-        else:
-            edge = (self._before + self._block[:used])[-HEAD_BYTES:]
         return Position(
             offset=self._offset,
             lines=self._lines,
@@ -153,8 +164,17 @@ class Tail:
             size=self._stat.st_size,
             mtime_ns=self._stat.st_mtime_ns,
             head_hash=_hash(self._head[: self._offset]),
-            edge_hash=_hash(edge),
+            edge_hash=_hash(self._edge()),
         )
+
+    def _edge(self) -> bytes:
+        """The last bytes before the offset."""
+        used = self._offset - self._block_offset
+        if used >= HEAD_BYTES:
+            return self._block[used - HEAD_BYTES : used]
+        if used >= 0:
+            return (self._before + self._block[:used])[-HEAD_BYTES:]
+        return self._edge_of_earlier  # an unfinished line began in an earlier block
 
     def _blocks(self) -> Iterator[bytes]:
         at = self._offset
@@ -162,6 +182,7 @@ class Tail:
             block = self._pread(min(BLOCK_BYTES, self._stat.st_size - at), at)
             if not block:  # cut while it was read: the next pass sees a shorter file
                 return
+            self._edge_of_earlier = self._edge()
             self._before = (self._before + self._block[-HEAD_BYTES:])[-HEAD_BYTES:]
             self._block, self._block_offset = block, at
             if len(self._head) < HEAD_BYTES:
@@ -184,6 +205,14 @@ class Tail:
             _hash(self._pread(length, 0)) == since.head_hash
             and _hash(self._pread(length, since.offset - length)) == since.edge_hash
         )
+
+    def blocks_before(self, end: int) -> Iterator[bytes]:
+        """The file's bytes up to an offset, as they are now, in blocks."""
+        for offset in range(0, end, BLOCK_BYTES):
+            yield self._pread(min(BLOCK_BYTES, end - offset), offset)
+
+    def _is_dropped(self, raw: bytes) -> bool:
+        return self.can_be_dropped is not None and self.can_be_dropped(raw[:HEAD_BYTES])
 
     def _pread(self, length: int, offset: int) -> bytes:
         return os.pread(self._descriptor, length, offset)

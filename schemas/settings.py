@@ -107,11 +107,22 @@ class TurnFileSettings(Section):
     )
 
 
+class ClaudeCodeSettings(Section):
+    """`[sources.claude-code]`"""
+
+    enabled: bool = Field(default=True, description="Whether Claude Code's transcripts are indexed.")
+    folders: list[AbsolutePath] | None = Field(
+        default=None,
+        description="Folders that hold its `projects`. Unset: `CLAUDE_CONFIG_DIR`, or ~/.claude and ~/.config/claude.",
+    )
+
+
 class SourcesSettings(Section):
     """`[sources]`"""
 
     cydonia: CydoniaSettings = Field(default_factory=CydoniaSettings)
     turn_file: TurnFileSettings = Field(default_factory=TurnFileSettings)
+    claude_code: ClaudeCodeSettings = Field(default_factory=ClaudeCodeSettings)
 
 
 class AccessSettings(Section):

@@ -2,5 +2,6 @@
 
 CYDONIA = "cydonia"
 TURN_FILE = "turn-file"
+CLAUDE_CODE = "claude-code"
 
-SOURCES = (CYDONIA, TURN_FILE)
+SOURCES = (CYDONIA, TURN_FILE, CLAUDE_CODE)

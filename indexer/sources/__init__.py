@@ -1,8 +1,11 @@
 """One module a transcript format; `base` is what each of them promises."""
 
+import os
 from pathlib import Path
 
 from indexer.sources.base import Root, Source
+from indexer.sources.claude_code import ClaudeCodeSource
+from indexer.sources.claude_code.places import recognised as claude_code_projects
 from indexer.sources.cydonia import SESSIONS_FOLDER, CydoniaSource
 from indexer.sources.files import listed
 from indexer.sources.turn_file import TurnFileSource, is_turn_file
@@ -20,17 +23,24 @@ def sources_for(settings: Settings) -> list[Source]:
     """
     projects: list[Path] = []
     folders: list[Path] = []
-    cydonia, turn_file = settings.sources.cydonia, settings.sources.turn_file
+    claude_folders: list[Path] = []
+    cydonia, turn_file, claude_code = (
+        settings.sources.cydonia,
+        settings.sources.turn_file,
+        settings.sources.claude_code,
+    )
     for root in map(resolved, settings.roots):
         if is_cydonia_project(root):
             projects.append(_enabled(root, cydonia.enabled, CydoniaSource.name))
+        elif (found := claude_code_projects(root)) is not None:
+            claude_folders.append(_enabled(found, claude_code.enabled, ClaudeCodeSource.name))
         elif holds_turn_files(root):
             folders.append(_enabled(root, turn_file.enabled, TurnFileSource.name))
         else:
             raise InvalidArgument(
                 "root",
                 f"{quoted(str(root))} holds no transcripts: it is neither a project with a folder "
-                f"{SESSIONS_FOLDER} nor a folder with *.turns.jsonl files",
+                f"{SESSIONS_FOLDER}, nor a folder of Claude Code's sessions, nor one with *.turns.jsonl files",
             )
     sources: list[Source] = []
     is_state_read = settings.discover or "state_file" in cydonia.model_fields_set
@@ -45,12 +55,30 @@ def sources_for(settings: Settings) -> list[Source]:
             usual = None if any(usual.is_relative_to(folder) for folder in folders) else usual
         if folders or usual is not None:
             sources.append(TurnFileSource(_outermost(folders), usual))
+    if claude_code.enabled:
+        if claude_code.folders is not None:
+            claude_folders += map(resolved, claude_code.folders)
+        usual_folders = default_claude_folders() if claude_code.folders is None and settings.discover else []
+        if claude_folders or usual_folders:
+            sources.append(ClaudeCodeSource(_outermost(claude_folders), usual_folders))
     return sources
 
 
 def default_turns_folder() -> Path:
     """Where turn files are looked for out of the box."""
     return default_data_dir() / "turns"
+
+
+def default_claude_folders() -> list[Path]:
+    """Where Claude Code keeps its transcripts: where its variable says, else in its two usual places.
+
+    The older of the two is looked into only where it is there.
+    """
+    named = os.environ.get("CLAUDE_CONFIG_DIR")
+    if named:
+        return [resolved(Path(named))]
+    older = Path.home() / ".config" / "claude"
+    return list(dict.fromkeys(map(resolved, [Path.home() / ".claude", *([older] if older.is_dir() else [])])))
 
 
 def is_cydonia_project(folder: Path) -> bool:

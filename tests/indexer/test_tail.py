@@ -116,6 +116,73 @@ def test_the_rest_of_a_line_that_was_read_without_its_end_is_marked(path: Path) 
     assert position.lines == 2
 
 
+def test_an_unfinished_line_longer_than_many_blocks_does_not_make_the_file_another(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tail_module, "BLOCK_BYTES", 100)
+    path.write_bytes(BIG + b"x" * 10_000)
+    lines, position, _ = read(path)
+    append(path, b"\n{}\n")
+    later, _, tail = read(path, position)
+    assert not tail.is_anew
+    assert [line.number for line in later] == [len(lines) + 1, len(lines) + 2]
+
+
+@pytest.mark.parametrize("block_bytes", [7, 5000, 1 << 20])
+def test_lines_that_are_not_wanted_are_left_out_and_counted(
+    path: Path, monkeypatch: pytest.MonkeyPatch, block_bytes: int
+) -> None:
+    monkeypatch.setattr(tail_module, "BLOCK_BYTES", block_bytes)
+    path.write_bytes(b"-" + b"x" * 9000 + b"\n{}\n-\n[" + b"y" * 9000 + b"]\n-last")
+    with Tail(path, settle_ms=0) as tail:
+        tail.can_be_dropped = lambda head: head.startswith(b"-")
+        lines = [(line.number, line.raw[:1]) for line in tail]
+        position = tail.position
+    assert lines == [(2, b"{"), (4, b"[")]
+    assert position.lines == 4
+    append(path, b"\n7\n")
+    assert [line.number for line in read(path, position)[0]] == [5, 6]
+
+
+def test_what_is_asked_about_a_line_is_asked_after_those_before_it_were_taken(path: Path) -> None:
+    path.write_bytes(b"-1\n+\n-2\n")
+    taken: list[bytes] = []
+    with Tail(path) as tail:
+        tail.can_be_dropped = lambda head: b"+" in taken and head.startswith(b"-")
+        for line in tail:
+            taken.append(line.raw)
+    assert taken == [b"-1", b"+"]
+
+
+def test_a_line_that_is_not_wanted_is_never_held(path: Path) -> None:
+    with path.open("wb") as file:
+        file.write(b"-")
+        for _ in range(64):
+            file.write(b"x" * 1_000_000)
+        file.write(b"\n{}\n")
+    tracemalloc.start()
+    with Tail(path) as tail:
+        tail.can_be_dropped = lambda head: head.startswith(b"-")
+        assert [line.number for line in tail] == [2]
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 8_000_000
+
+
+def test_the_bytes_before_a_line_can_be_read_again(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tail_module, "BLOCK_BYTES", 5)
+    path.write_bytes(b"[1]\n\n[22]\n[333]")
+    before = []
+    with Tail(path, settle_ms=0) as tail:
+        for _ in tail:
+            before.append(b"".join(tail.blocks_before(tail.line_offset)))
+    assert before == [b"", b"[1]\n\n"]
+    path.write_bytes(b'{}\n{"a":1}')
+    with Tail(path, settle_ms=0) as tail:
+        offsets = [tail.line_offset for _ in tail]
+    assert offsets == [0, 3]
+
+
 BIG = b"".join(b'{"line":%d}\n' % number for number in range(2000))
 
 

@@ -38,9 +38,54 @@ def test_the_usual_places_are_looked_for(home: Path, project: Path) -> None:
     state.parent.mkdir(parents=True)
     state.write_text(f'projects = ["{project}"]\n')
     sources = sources_for(load_settings())
-    assert [list(source.state_files()) for source in sources] == [[state], []]
+    assert [file for source in sources for file in source.state_files()] == [state]
     assert roots_of(sources)["cydonia"] == [project / ".cydonia" / "sessions"]
     assert [folder.parts[-2:] for folder in roots_of(sources)["turn-file"]] == [("turndex", "turns")]
+    assert roots_of(sources)["claude-code"] == [home / ".claude" / "projects"]
+
+
+@pytest.mark.parametrize("has_older", [True, False])
+def test_claude_code_is_looked_for_where_its_variable_says_or_in_its_usual_places(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, has_older: bool
+) -> None:
+    older = home / ".config" / "claude"
+    if has_older:
+        older.mkdir(parents=True)
+    monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(tmp_path / "elsewhere"))
+    assert roots_of(sources_for(load_settings()))["claude-code"] == [tmp_path / "elsewhere" / "projects"]
+    for value in (None, ""):
+        monkeypatch.delenv("CLAUDE_CONFIG_DIR") if value is None else monkeypatch.setenv("CLAUDE_CONFIG_DIR", value)
+        found = roots_of(sources_for(load_settings()))["claude-code"]
+        assert found == [home / ".claude" / "projects", *([older / "projects"] if has_older else [])]
+
+
+@pytest.mark.parametrize("part", ["", "projects"])
+@pytest.mark.parametrize(
+    "file", ["-home-a/s.jsonl", "C--a/s.jsonl", "-home-a/agent-1.jsonl", "-home-a/s/subagents/agent-1.jsonl"]
+)
+def test_a_root_of_claude_code_is_recognised(tmp_path: Path, file: str, part: str) -> None:
+    path = tmp_path / "copy" / "projects" / file
+    path.parent.mkdir(parents=True)
+    path.write_text("{}\n")
+    root = tmp_path / "copy" / part if part else tmp_path / "copy"
+    sources = sources_for(load_settings(flags={"roots": [str(root)], "discover": False}))
+    assert roots_of(sources) == {"claude-code": [tmp_path / "copy" / "projects"]}
+
+
+@pytest.mark.parametrize("file", ["s.jsonl", "kettle/s.jsonl", "-home-a/deep/s.jsonl", "-home-a/journal.jsonl"])
+def test_other_json_lines_are_not_taken_for_claude_codes(tmp_path: Path, file: str) -> None:
+    path = tmp_path / "copy" / file
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("{}\n")
+    with pytest.raises(InvalidArgument, match="no transcripts"):
+        sources_for(load_settings(flags={"roots": [str(tmp_path / "copy")]}))
+
+
+def test_folders_of_claude_code_that_are_named_are_looked_into_instead_of_the_usual_ones(tmp_path: Path) -> None:
+    named = settings_file(tmp_path, f'[sources.claude-code]\nfolders = ["{tmp_path}/a", "{tmp_path}/b/projects"]\n')
+    for discover in (True, False):
+        roots = roots_of(sources_for(load_settings(named, {"discover": discover})))
+        assert roots["claude-code"] == [tmp_path / "a" / "projects", tmp_path / "b" / "projects"]
 
 
 def test_a_root_is_recognised_from_what_lies_in_it(project: Path, turns: Path) -> None:
@@ -72,7 +117,11 @@ def test_without_discovery_only_what_is_named_is_read(tmp_path: Path, project: P
 
 
 def test_a_source_that_is_switched_off_is_not_read(tmp_path: Path, project: Path) -> None:
-    named = settings_file(tmp_path, "[sources.cydonia]\nenabled = false\n[sources.turn-file]\nenabled = false\n")
+    named = settings_file(
+        tmp_path,
+        "[sources.cydonia]\nenabled = false\n[sources.turn-file]\nenabled = false\n"
+        "[sources.claude-code]\nenabled = false\n",
+    )
     assert sources_for(load_settings(named)) == []
     with pytest.raises(InvalidArgument, match="switched off"):
         sources_for(load_settings(named, {"roots": [str(project)]}))

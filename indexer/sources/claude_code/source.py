@@ -1,0 +1,91 @@
+"""The source: which files there are, and how they are read on."""
+
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import ClassVar
+
+from indexer.sources.base import Checkpoint, Part, Root, SessionFacts, Transcript, Unsettled, Waiting
+from indexer.sources.claude_code import places
+from indexer.sources.claude_code.places import Beside, place_of
+from indexer.sources.claude_code.transcript import CHECKPOINT_VERSION, Batch, FileState
+from indexer.tail import Position, Tail
+from schemas.sources import CLAUDE_CODE
+
+PART_BYTES = 4_000_000
+"""How much of a file's lines goes into one part."""
+
+HEAD_LINES = 200
+"""So many of a file's lines are read to tell what session it is."""
+
+QUIET_MS = 3_600_000
+"""A call without a result runs no more when its file was not written to for so long."""
+
+
+class ClaudeCodeSource:
+    """The sessions in some folders `projects`, and their subagents'."""
+
+    name: ClassVar[str] = CLAUDE_CODE
+    is_whole_record: ClassVar[bool] = False
+
+    def __init__(self, folders: Sequence[Path], usual_folders: Sequence[Path] = ()) -> None:
+        """The folders that hold `projects`, or are it: `folders` were named, the usual ones are looked into."""
+        named = [Root(places.projects_folder(folder), is_named=True) for folder in folders]
+        usual = [Root(places.projects_folder(folder)) for folder in usual_folders]
+        paths = {root.path for root in named}
+        self._roots = (*named, *(root for root in usual if root.path not in paths))
+        self._beside = Beside()
+
+    def roots(self) -> Sequence[Root]:
+        return self._roots
+
+    def state_files(self) -> Sequence[Path]:
+        return ()
+
+    def listed_projects(self) -> Sequence[Path] | None:
+        return None
+
+    def transcripts(self, root: Root) -> Iterator[Transcript]:
+        return places.listed(root)
+
+    def owns(self, root: Root, path: Path) -> bool:
+        return place_of(root.path, path) is not None
+
+    def facts(self, transcript: Transcript) -> SessionFacts | None:
+        state = FileState()
+        with Tail(transcript.path) as tail:
+            batch = Batch(state, transcript, tail, self._beside)
+            for line in tail:
+                batch.take(line)
+                if state.is_session and state.cwd is not None:
+                    return batch.facts()
+                if line.number >= HEAD_LINES or batch.size >= PART_BYTES:
+                    return None
+        return None
+
+    def read(self, transcript: Transcript, since: Checkpoint | None, *, settle_ms: int = 2000) -> Iterator[Part]:
+        state, position = _restored(since)
+        with Tail(transcript.path, position, settle_ms=settle_ms) as tail:
+            if tail.is_anew:
+                state = FileState()
+            batch = Batch(state, transcript, tail, self._beside, is_first=tail.is_anew)
+            tail.can_be_dropped = batch.is_unwanted
+            for line in tail:
+                batch.take(line)
+                if batch.size >= PART_BYTES and state.is_session:
+                    yield batch.part(tail.position, is_last=False)
+                    batch = Batch(state, transcript, tail, self._beside)
+            if not state.is_session:
+                raise Waiting(batch.skipped)
+            if state.is_anew or position is None or tail.position.offset > position.offset:
+                if abs(time.time_ns() - transcript.mtime_ns) >= QUIET_MS * 1_000_000:
+                    batch.give_up()
+                yield batch.part(tail.position, is_last=True)
+            if tail.is_torn:
+                raise Unsettled
+
+
+def _restored(since: Checkpoint | None) -> tuple[FileState, Position | None]:
+    if since is None or since.get("version") != CHECKPOINT_VERSION:
+        return FileState(), None
+    return FileState.from_json(since["state"]), Position.from_json(since["position"])
