@@ -6,7 +6,7 @@ however long it is.
 
 import os
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from hashlib import blake2b
 from pathlib import Path
@@ -20,6 +20,9 @@ HEAD_BYTES = 4096
 """How many bytes are remembered, by their hash, of a file's head and of what stands before the position."""
 
 BLOCK_BYTES = 1 << 20
+
+PEEK_BYTES = 512
+"""How much of a line's beginning is shown before it is read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,10 +80,25 @@ class Tail:
         OSError: the file cannot be read.
     """
 
-    def __init__(self, path: Path, since: Position | None = None, *, settle_ms: int = 2000) -> None:
+    def __init__(
+        self,
+        path: Path,
+        since: Position | None = None,
+        *,
+        settle_ms: int = 2000,
+        until: int | None = None,
+        skips: Callable[[bytes], bool] | None = None,
+    ) -> None:
+        """`until` is where to stop, in bytes, just past a newline.
+
+        `skips` is shown the beginning of each line, 512 bytes or all of it, once the lines before it were
+        yielded. A line that it skips is never put together, however long it is.
+        """
         self._path = path
         self._since = since
         self._settle_ms = settle_ms
+        self._until = until
+        self._skips = skips
         self._opened = opened(path)
         self.is_anew = since is None
         """Whether the pass starts at the file's beginning: there was no position, or the file was replaced."""
@@ -96,9 +114,8 @@ class Tail:
         self._offset = since.offset if since else 0
         self._lines = since.lines if since else 0
         self._is_amid_line = since.is_amid_line if since else False
-        self._head = self._pread(min(HEAD_BYTES, self._offset), 0)
-        self._before = self._pread(min(HEAD_BYTES, self._offset), max(0, self._offset - HEAD_BYTES))
         self._block, self._block_offset = b"", self._offset
+        self._remember()
         return self
 
     def __exit__(
@@ -108,20 +125,35 @@ class Tail:
 
     def __iter__(self) -> Iterator[Line]:
         pieces: list[bytes] = []
+        is_skipped: bool | None = None
+        """Of the line that a block cut; None: too little of it was seen."""
         for block in self._blocks():
             start = 0
             while (stop := block.find(b"\n", start)) >= 0:
-                pieces.append(block[start:stop])
-                raw = b"".join(pieces)
-                pieces.clear()
+                raw = block[start:stop]
+                if pieces:
+                    raw = b"".join([*pieces, raw])
+                    pieces.clear()
                 start = stop + 1
                 is_rest = self._is_amid_line
+                if is_skipped is None:
+                    is_skipped = self._skips is not None and not is_rest and self._skips(raw[:PEEK_BYTES])
                 self._offset, self._is_amid_line = self._block_offset + start, False
                 self._lines += not is_rest
-                if raw and not raw.isspace():
+                if not is_skipped and raw and not raw.isspace():
                     yield self._line(raw, is_rest=is_rest)
+                is_skipped = None
             pieces.append(block[start:])
+            if self._skips is not None and is_skipped is None and not self._is_amid_line:
+                beginning = b"".join(pieces)
+                if len(beginning) >= PEEK_BYTES:
+                    is_skipped = self._skips(beginning[:PEEK_BYTES])
+            if is_skipped:
+                pieces.clear()
         last = b"".join(pieces)
+        if is_skipped:
+            self.is_torn = not self._is_quiet()
+            return
         if self._is_amid_line or not last or last.isspace():
             return
         if not self._is_quiet():
@@ -156,10 +188,15 @@ class Tail:
             edge_hash=_hash(edge),
         )
 
+    def _remember(self) -> None:
+        self._head = self._pread(min(HEAD_BYTES, self._offset), 0)
+        self._before = self._pread(min(HEAD_BYTES, self._offset), max(0, self._offset - HEAD_BYTES))
+
     def _blocks(self) -> Iterator[bytes]:
         at = self._offset
-        while at < self._stat.st_size:
-            block = self._pread(min(BLOCK_BYTES, self._stat.st_size - at), at)
+        end = self._stat.st_size if self._until is None else min(self._until, self._stat.st_size)
+        while at < end:
+            block = self._pread(min(BLOCK_BYTES, end - at), at)
             if not block:  # cut while it was read: the next pass sees a shorter file
                 return
             self._before = (self._before + self._block[-HEAD_BYTES:])[-HEAD_BYTES:]

@@ -63,6 +63,10 @@ class SessionFacts:
     """The id of the session that this one was forked from, in the same project."""
     agent_session: str | None = None
     """The agent's own id of the session, which links a record to its twin."""
+    parent_id: str | None = None
+    """The source's own id of the session that started this one, a subagent, in the same project."""
+    parent_call: str | None = None
+    """The id of the tool call in the parent that started it, where the format tells."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +80,10 @@ class Append:
     items: tuple[Item, ...]
     is_whole: bool = False
     """Whether the turn has no items but those before `first` and these."""
+    origin: str | None = None
+    """The source's own id of the message that began the turn; a copy of the turn in another session has the same."""
+    is_copy: bool = False
+    """Whether the format says that the turn was brought along from another session."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +122,8 @@ class Part:
     """Where set, the session has just this many turns, and any beyond them are removed."""
     is_from_start: bool = False
     """Whether reading began at the transcript's beginning here, so that what was skipped is counted anew."""
+    supersedes: Sequence[Path] = ()
+    """Files that may still lie there, but whose session goes on in this one."""
 
 
 class Unsettled(Exception):
