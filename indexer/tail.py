@@ -65,6 +65,8 @@ class Line:
     """Whether NULs were taken off; with nothing else on the line `raw` is empty."""
     is_rest: bool = False
     """Whether this is what came, later, of a line that was read before it had its end."""
+    is_cut: bool = False
+    """Whether this is only as much of the line's beginning as is wanted."""
 
 
 class Tail:
@@ -87,18 +89,19 @@ class Tail:
         *,
         settle_ms: int = 2000,
         until: int | None = None,
-        skips: Callable[[bytes], bool] | None = None,
+        wanted: Callable[[bytes], int | None] | None = None,
     ) -> None:
         """`until` is where to stop, in bytes, just past a newline.
 
-        `skips` is shown the beginning of each line, 512 bytes or all of it, once the lines before it were
-        yielded. A line that it skips is never put together, however long it is.
+        `wanted` is shown the beginning of each line, 512 bytes or all of it, once the lines before it were
+        yielded. It says how many bytes of that are enough, 0 for a line that is not to be yielded at all, or
+        None for the whole line. What is not wanted is never put together, however long it is.
         """
         self._path = path
         self._since = since
         self._settle_ms = settle_ms
         self._until = until
-        self._skips = skips
+        self._wanted = wanted
         self._opened = opened(path)
         self.is_anew = since is None
         """Whether the pass starts at the file's beginning: there was no position, or the file was replaced."""
@@ -125,8 +128,9 @@ class Tail:
 
     def __iter__(self) -> Iterator[Line]:
         pieces: list[bytes] = []
-        is_skipped: bool | None = None
-        """Of the line that a block cut; None: too little of it was seen."""
+        is_judged = False
+        """Whether enough was seen, of the line that a block cut, to know how much of it is wanted: `enough`."""
+        enough: int | None = None
         for block in self._blocks():
             start = 0
             while (stop := block.find(b"\n", start)) >= 0:
@@ -136,22 +140,24 @@ class Tail:
                     pieces.clear()
                 start = stop + 1
                 is_rest = self._is_amid_line
-                if is_skipped is None:
-                    is_skipped = self._skips is not None and not is_rest and self._skips(raw[:PEEK_BYTES])
+                if not is_judged and self._wanted is not None and not is_rest:
+                    enough = self._wanted(raw[:PEEK_BYTES])
                 self._offset, self._is_amid_line = self._block_offset + start, False
                 self._lines += not is_rest
-                if not is_skipped and raw and not raw.isspace():
-                    yield self._line(raw, is_rest=is_rest)
-                is_skipped = None
+                if enough is not None:
+                    raw = raw[:enough]
+                if raw and not raw.isspace():
+                    yield self._line(raw, is_rest=is_rest, is_cut=enough is not None)
+                is_judged, enough = False, None
             pieces.append(block[start:])
-            if self._skips is not None and is_skipped is None and not self._is_amid_line:
-                beginning = b"".join(pieces)
-                if len(beginning) >= PEEK_BYTES:
-                    is_skipped = self._skips(beginning[:PEEK_BYTES])
-            if is_skipped:
-                pieces.clear()
+            if self._wanted is not None and not is_judged and not self._is_amid_line:
+                beginning = b"".join(pieces)[:PEEK_BYTES]
+                if len(beginning) == PEEK_BYTES:
+                    is_judged, enough = True, self._wanted(beginning)
+            if enough is not None:
+                pieces[:] = [b"".join(pieces)[:enough]]
         last = b"".join(pieces)
-        if is_skipped:
+        if enough is not None:
             self.is_torn = not self._is_quiet()
             return
         if self._is_amid_line or not last or last.isspace():
@@ -229,10 +235,10 @@ class Tail:
         # A clock that runs ahead, as on a network disk, must not keep a last line waiting for ever.
         return abs(time.time_ns() - self._stat.st_mtime_ns) >= self._settle_ms * 1_000_000
 
-    def _line(self, raw: bytes, *, is_rest: bool = False) -> Line:
+    def _line(self, raw: bytes, *, is_rest: bool = False, is_cut: bool = False) -> Line:
         bare = raw.removesuffix(b"\r")
         text = bare.strip(b"\0")
-        return Line(self._lines, text, has_nuls=len(text) < len(bare), is_rest=is_rest)
+        return Line(self._lines, text, len(text) < len(bare), is_rest, is_cut)
 
 
 def _is_object(raw: bytes) -> bool:

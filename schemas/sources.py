@@ -2,5 +2,6 @@
 
 CYDONIA = "cydonia"
 TURN_FILE = "turn-file"
+CODEX = "codex"
 
-SOURCES = (CYDONIA, TURN_FILE)
+SOURCES = (CYDONIA, TURN_FILE, CODEX)

@@ -3,11 +3,12 @@
 from pathlib import Path
 
 from indexer.sources.base import Root, Source
+from indexer.sources.codex import CodexSource, codex_home_of
 from indexer.sources.cydonia import SESSIONS_FOLDER, CydoniaSource
 from indexer.sources.files import listed
 from indexer.sources.turn_file import TurnFileSource, is_turn_file
 from schemas.errors import InvalidArgument, quoted
-from schemas.settings import Settings, default_data_dir, resolved
+from schemas.settings import Settings, default_codex_home, default_data_dir, resolved
 
 
 def sources_for(settings: Settings) -> list[Source]:
@@ -20,17 +21,21 @@ def sources_for(settings: Settings) -> list[Source]:
     """
     projects: list[Path] = []
     folders: list[Path] = []
-    cydonia, turn_file = settings.sources.cydonia, settings.sources.turn_file
+    codex_homes: list[Path] = []
+    cydonia, turn_file, codex = settings.sources.cydonia, settings.sources.turn_file, settings.sources.codex
     for root in map(resolved, settings.roots):
         if is_cydonia_project(root):
             projects.append(_enabled(root, cydonia.enabled, CydoniaSource.name))
         elif holds_turn_files(root):
             folders.append(_enabled(root, turn_file.enabled, TurnFileSource.name))
+        elif (home := codex_home_of(root)) is not None:
+            _enabled(root, codex.enabled, CodexSource.name)
+            codex_homes.append(home)
         else:
             raise InvalidArgument(
                 "root",
                 f"{quoted(str(root))} holds no transcripts: it is neither a project with a folder "
-                f"{SESSIONS_FOLDER} nor a folder with *.turns.jsonl files",
+                f"{SESSIONS_FOLDER}, nor a folder with *.turns.jsonl files, nor one in which Codex keeps its sessions",
             )
     sources: list[Source] = []
     is_state_read = settings.discover or "state_file" in cydonia.model_fields_set
@@ -45,6 +50,14 @@ def sources_for(settings: Settings) -> list[Source]:
             usual = None if any(usual.is_relative_to(folder) for folder in folders) else usual
         if folders or usual is not None:
             sources.append(TurnFileSource(_outermost(folders), usual))
+    if codex.enabled:
+        usual_home = None
+        if codex.folders is not None:
+            codex_homes += map(resolved, codex.folders)
+        elif settings.discover:
+            usual_home = resolved(default_codex_home())
+        if codex_homes or usual_home is not None:
+            sources.append(CodexSource(codex_homes, usual_home))
     return sources
 
 

@@ -102,6 +102,17 @@ Change: TypeAlias = Append | Patch
 
 
 @dataclass(frozen=True, slots=True)
+class Call:
+    """A tool call that starts a subagent, and where its item stands, so that the item can name the subagent."""
+
+    id: str
+    turn: int
+    index: int
+    session_id: str | None = None
+    """The source's own id of the subagent's session, where the parent's transcript tells; it may come later."""
+
+
+@dataclass(frozen=True, slots=True)
 class Skipped:
     """A record or line that could not be read; what follows it was."""
 
@@ -122,6 +133,8 @@ class Part:
     """Where set, the session has just this many turns, and any beyond them are removed."""
     is_from_start: bool = False
     """Whether reading began at the transcript's beginning here, so that what was skipped is counted anew."""
+    calls: Sequence[Call] = ()
+    """Calls of subagents that this piece brought, or of which it told more; the last word on an id counts."""
     supersedes: Sequence[Path] = ()
     """Files that may still lie there, but whose session goes on in this one."""
 

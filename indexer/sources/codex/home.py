@@ -1,0 +1,238 @@
+"""The files of one Codex home, and which of them is which thread's."""
+
+import os
+import time
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from indexer.decode import BadJson, decode_object
+from indexer.sources.base import Root, Transcript, Unreadable
+from indexer.sources.codex import lines
+from indexer.sources.codex.compressed import CompressedTail
+from indexer.sources.codex.header import Header, header_of, is_bare_header
+from indexer.sources.codex.names import FOLDERS, RolloutName, is_rollout, rollout_name
+from indexer.sources.codex.titles import FILE, SessionIndex
+from indexer.sources.codex.values import fields
+from indexer.sources.files import listed
+from indexer.sources.values import text
+from indexer.tail import PEEK_BYTES, Position, Tail
+from schemas.times import parse_iso
+
+RESCAN_SECONDS = 5.0
+"""A file that another one names and that is not known is looked for no more often than this."""
+
+MAX_END_BYTES = 1 << 16
+"""How much of a file's end is looked through for the time of its last line."""
+
+
+@dataclass(frozen=True, slots=True)
+class _File:
+    path: Path
+    name: RolloutName
+    mtime_ns: int
+
+
+class Home:
+    """`~/.codex` or another folder like it."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.names = SessionIndex(path / FILE)
+        self._files: dict[Path, _File] = {}
+        self._threads: dict[str, list[_File]] = {}
+        self._scanned_at: float | None = None
+        self._turn_ids: dict[Path, tuple[set[str], Position | None]] = {}
+
+    def transcripts(self, root: Root) -> Iterator[Transcript]:
+        """The files of a root that are to be read, of each thread one.
+
+        Raises:
+            OSError: as `listed` does.
+        """
+        failure: OSError | None = None
+        found: list[Transcript] = []
+        try:
+            found += listed(root, is_rollout)
+        except OSError as error:
+            failure = error
+        self._know([*found, *self._elsewhere(root)])
+        yield from (transcript for transcript in found if self.is_current(transcript.path))
+        if failure is not None:
+            raise failure
+
+    def is_current(self, path: Path) -> bool:
+        """Whether a thread is read from this file: not one that another generation, copy or form has replaced."""
+        self._add(path)
+        file = self._files.get(path)
+        if file is None:
+            return False
+        if file.name.is_compressed and os.path.lexists(path.with_suffix("")):
+            return False  # unpacked to go on; for a moment both are there
+        return _current(self._threads[_group(file)]) == file
+
+    def others(self, path: Path) -> list[Path]:
+        """The other files of the thread that is read from this one."""
+        file = self._files.get(path)
+        return [] if file is None else [one.path for one in self._threads[_group(file)] if one != file]
+
+    def find(self, rollout: str) -> Path | None:
+        """The file of a generation by its own id."""
+        for is_anew in (False, True):
+            if is_anew and not self._rescan():
+                break
+            fitting = [file for file in self._files.values() if file.name.rollout == rollout and _is_there(file)]
+            if fitting:
+                return (_current(fitting) or fitting[0]).path
+        return None
+
+    def turn_ids(self, thread: str) -> Collection[str] | None:
+        """The ids of the program's turns in a thread's own files; None where there are none of these."""
+        for is_anew in (False, True):
+            if is_anew and not self._rescan():
+                break
+            files = [file for file in self._threads.get(thread, ()) if _is_there(file) and not file.name.is_document]
+            if files:
+                found: set[str] = set()
+                for file in files:
+                    found |= self._turn_ids_in(file)
+                return found
+        return None
+
+    def _know(self, transcripts: list[Transcript]) -> None:
+        self._scanned_at = time.monotonic()
+        self._files = {}
+        self._threads = {}
+        for transcript in transcripts:
+            self._add(transcript.path, transcript.mtime_ns)
+
+    def _add(self, path: Path, mtime_ns: int | None = None) -> None:
+        name = rollout_name(path.name)
+        if path in self._files or name is None:
+            return
+        if mtime_ns is None:
+            try:
+                mtime_ns = path.stat().st_mtime_ns
+            except OSError:
+                return
+        file = self._files[path] = _File(path, name, mtime_ns)
+        self._threads.setdefault(_group(file), []).append(file)
+
+    def _elsewhere(self, root: Root) -> list[Transcript]:
+        """The files of the other folder, as far as they can be listed: a thread may have some in both."""
+        found: list[Transcript] = []
+        for folder in FOLDERS:
+            if self.path / folder != root.path:
+                try:
+                    found += listed(Root(self.path / folder), is_rollout)
+                except OSError:
+                    found += [
+                        Transcript(file.path, root, 0, file.mtime_ns, 0, 0)
+                        for file in self._files.values()
+                        if file.path.is_relative_to(self.path / folder)
+                    ]
+        return found
+
+    def _rescan(self) -> bool:
+        if self._scanned_at is not None and time.monotonic() - self._scanned_at < RESCAN_SECONDS:
+            return False
+        self._know(self._elsewhere(Root(self.path)))
+        return True
+
+    def _turn_ids_in(self, file: _File) -> set[str]:
+        found, position = self._turn_ids.get(file.path, (set(), None))
+        try:
+            with tail_of(file.path, position, settle_ms=0, wanted=_wanted_for_turn_id) as tail:
+                if tail.is_anew:
+                    found = set()
+                for line in tail:
+                    if (turn_id := _turn_id(line.raw)) is not None:
+                        found.add(turn_id)
+                self._turn_ids[file.path] = found, tail.position
+        except (OSError, Unreadable):
+            return found
+        return found
+
+
+def tail_of(path: Path, since: Position | None = None, **how: object) -> Tail:
+    """The lines of a file, whatever its form."""
+    kind = CompressedTail if path.name.endswith(".zst") else Tail
+    return kind(path, since, **how)  # type: ignore[arg-type]
+
+
+def read_header(path: Path, name: RolloutName) -> Header | None:
+    """The header in the first line of a file, None where it has none.
+
+    Raises:
+        OSError, Unreadable: it cannot be read.
+    """
+    with tail_of(path) as tail:
+        line = next(iter(tail), None)
+    if line is None or line.is_rest:
+        return None
+    try:
+        value = decode_object(line.raw)
+    except BadJson:
+        return None
+    if value.get("type") == "session_meta":
+        return header_of(fields(value.get("payload")), name)
+    return header_of(value, name) if is_bare_header(value) else None
+
+
+def _group(file: _File) -> str:
+    return file.name.thread or str(file.path)
+
+
+def _current(files: list[_File]) -> _File | None:
+    """The one of a thread's files to read it from: its newest generation, and of copies of that the newest."""
+    if len(files) == 1:
+        return files[0]
+    there = [file for file in files if _is_there(file)]
+    if not there:
+        return None
+    newest = max(there, key=lambda file: (file.name.stamp, file.mtime_ns)).name.rollout
+    copies = [file for file in there if file.name.rollout == newest]
+    plain = {file.path for file in copies if not file.name.is_compressed}
+    copies = [file for file in copies if not file.name.is_compressed or file.path.with_suffix("") not in plain]
+    return copies[0] if len(copies) == 1 else max(copies, key=lambda file: (_last_ms(file), str(file.path)))
+
+
+def _is_there(file: _File) -> bool:
+    return os.path.lexists(file.path)
+
+
+def _last_ms(file: _File) -> int:
+    """When the last line of a file was written; the file's own time where that cannot be told."""
+    if not file.name.is_compressed:
+        try:
+            with file.path.open("rb") as opened:
+                opened.seek(max(0, opened.seek(0, os.SEEK_END) - MAX_END_BYTES))
+                ends = opened.read(MAX_END_BYTES).split(b"\n")
+        except OSError:
+            ends = []
+        for line in reversed(ends):
+            head = lines.head_of(line[:PEEK_BYTES])
+            at_ms = parse_iso(head.stamp) if head is not None and head.stamp is not None else None
+            if at_ms is not None:
+                return at_ms
+    return file.mtime_ns // 1_000_000
+
+
+def _wanted_for_turn_id(beginning: bytes) -> int | None:
+    head = lines.head_of(beginning)
+    if head is None:
+        return lines.NOTHING
+    is_context = head.type == "turn_context"
+    if not is_context and not (head.type == "event_msg" and head.inner in ("task_started", "turn_started")):
+        return lines.NOTHING
+    return lines.WHOLE if lines.turn_id_of(head) is None else lines.BEGINNING
+
+
+def _turn_id(raw: bytes) -> str | None:
+    head = lines.head_of(raw)
+    if head is not None and (turn_id := lines.turn_id_of(head)) is not None:
+        return turn_id
+    try:
+        return text(fields(decode_object(raw).get("payload")).get("turn_id"))
+    except BadJson:
+        return None

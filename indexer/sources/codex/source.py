@@ -1,0 +1,357 @@
+"""Codex's threads: where they lie, and how one is read from the files that make it up."""
+
+import os
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, ClassVar
+
+from indexer.decode import BadJson, decode_object
+from indexer.sources.base import (
+    Checkpoint,
+    Part,
+    Root,
+    SessionFacts,
+    Transcript,
+    Unreadable,
+    Unsettled,
+    Waiting,
+)
+from indexer.sources.codex.header import Base, Header, header_of
+from indexer.sources.codex.home import Home, read_header, tail_of
+from indexer.sources.codex.names import FOLDERS, SESSIONS, RolloutName, is_archived, is_rollout, rollout_name
+from indexer.sources.codex.rollout import BetterLayer, HasBase, Rollout
+from indexer.sources.codex.state import State
+from indexer.sources.codex.titles import newest
+from indexer.sources.codex.values import fields
+from indexer.sources.files import listed, opened
+from indexer.tail import Position
+
+PART_BYTES = 4_000_000
+"""How much of a file, of what matters in it, goes into one part."""
+
+MAX_FILES = 1000
+"""A thread of more files is not followed further back."""
+
+_AGENT, _AGENT_ID = "Codex", "codex"
+_CHECKPOINT_VERSION = 1
+
+
+class CodexSource:
+    """The threads of some Codex homes."""
+
+    name: ClassVar[str] = "codex"
+    is_whole_record: ClassVar[bool] = False
+
+    def __init__(self, homes: Sequence[Path], usual_home: Path | None = None) -> None:
+        """`homes` were named by the user, the usual one is looked into if it is there."""
+        named = list(dict.fromkeys(homes))
+        usual = [] if usual_home is None or usual_home in named else [usual_home]
+        self._homes = {path: Home(path) for path in [*named, *usual]}
+        self._roots = tuple(
+            Root(path / folder, is_named=path in named and folder == SESSIONS)
+            for path in self._homes
+            for folder in FOLDERS
+        )
+
+    def roots(self) -> Sequence[Root]:
+        return self._roots
+
+    def state_files(self) -> Sequence[Path]:
+        return [home.names.path for home in self._homes.values()]
+
+    def listed_projects(self) -> Sequence[Path] | None:
+        return None
+
+    def transcripts(self, root: Root) -> Iterator[Transcript]:
+        return self._home(root).transcripts(root)
+
+    def owns(self, root: Root, path: Path) -> bool:
+        return is_rollout(path.name) and self._home(root).is_current(path)
+
+    def facts(self, transcript: Transcript) -> SessionFacts | None:
+        name = rollout_name(transcript.path.name)
+        if name is None or name.is_document:
+            return None
+        try:
+            header = read_header(transcript.path, name)
+        except Unreadable:
+            return None
+        return None if header is None else self._facts(transcript, State(header=header))
+
+    def read(self, transcript: Transcript, since: Checkpoint | None, *, settle_ms: int = 2000) -> Iterator[Part]:
+        name = rollout_name(transcript.path.name)
+        home = self._home(transcript.root)
+        if name is None or not home.is_current(transcript.path):
+            return
+        if name.is_document:
+            yield from self._read_document(transcript, name, since, settle_ms)
+            return
+        reading = _restored(since) or _Reading([_Link(name.rollout)])
+        while True:
+            try:
+                yield from self._read_on(transcript, name, reading, settle_ms)
+                return
+            except BetterLayer:
+                header = reading.state.header if reading.is_chained else None
+                reading = _Reading(reading.links, reading.is_chained, State(header, layers=reading.state.layers))
+            except HasBase:
+                assert reading.state.header is not None
+                links = _links(home, reading.state.header, name)
+                reading = _Reading(links, True, State(reading.state.header))
+            except _Replaced:
+                reading = _Reading([_Link(name.rollout)])
+
+    def _read_on(
+        self, transcript: Transcript, name: RolloutName, reading: "_Reading", settle_ms: int
+    ) -> Iterator[Part]:
+        """Read the files that make up a thread, one after the other, from where it was left.
+
+        Raises:
+            BetterLayer, HasBase, _Replaced: begin anew, as the reading says now.
+        """
+        home, state = self._home(transcript.root), reading.state
+        for number in range(state.file, len(reading.links)):
+            link, is_own = reading.links[number], number == len(reading.links) - 1
+            if number != state.file:
+                reading.position = None
+                state.file, state.has_meta, state.is_copying, state.is_copy_over = number, False, False, False
+            rollout = Rollout(
+                state,
+                name,
+                transcript.mtime_ns // 1_000_000,
+                home.turn_ids,
+                is_base=not is_own,
+                is_foreign=link.is_foreign,
+                end_ordinal=link.end_ordinal,
+                is_chained=reading.is_chained,
+            )
+            path = transcript.path if is_own else home.find(link.rollout)
+            if path is None:
+                rollout.tell_of_gap()
+                yield self._part(transcript, reading, rollout, is_last=False)
+                continue
+            yield from self._read_file(transcript, path, link, reading, rollout, settle_ms, is_own)
+
+    def _read_file(
+        self,
+        transcript: Transcript,
+        path: Path,
+        link: "_Link",
+        reading: "_Reading",
+        rollout: Rollout,
+        settle_ms: int,
+        is_own: bool,
+    ) -> Iterator[Part]:
+        state, since = reading.state, reading.position
+        damage: Unreadable | None = None
+        with tail_of(path, since, settle_ms=settle_ms, until=link.end_bytes, wanted=rollout.wanted) as tail:
+            if since is not None and tail.is_anew:
+                raise _Replaced
+            try:
+                for line in tail:
+                    rollout.take(line)
+                    if rollout.size >= PART_BYTES and state.header is not None:
+                        reading.position = tail.position
+                        yield self._part(transcript, reading, rollout, is_last=False)
+                        rollout.begin_part()
+            except Unreadable as error:
+                damage = error
+            if state.header is None:
+                if damage is not None:
+                    raise damage
+                raise Waiting(rollout.skipped)
+            reading.position = tail.position
+            if not is_own:
+                if damage is not None:
+                    rollout.skip(damage.reason)
+                yield self._part(transcript, reading, rollout, is_last=False)
+                return
+            is_news = state.turns.is_anew or since is None or tail.position.offset > since.offset
+            if is_news or self._title(transcript, state) != reading.title:
+                yield self._part(transcript, reading, rollout, is_last=True)
+            if damage is not None:
+                raise damage
+            if tail.is_torn:
+                raise Unsettled
+
+    def _part(self, transcript: Transcript, reading: "_Reading", rollout: Rollout, *, is_last: bool) -> Part:
+        """All that was taken, to be stored together with how far the thread was read."""
+        state = reading.state
+        facts = self._facts(transcript, state)
+        reading.title = facts.title
+        is_anew, is_first, reading.is_first = state.turns.is_anew, reading.is_first, False
+        changes = tuple(rollout.turns.changes(is_last=is_last))
+        state.turns.is_anew = is_anew and not is_last
+        return Part(
+            facts,
+            changes,
+            reading.as_json(),
+            tuple(rollout.skipped),
+            turns=state.turns.turn if is_anew and is_last else None,
+            is_from_start=is_first,
+            calls=tuple(rollout.agents.values()),
+            supersedes=self._home(transcript.root).others(transcript.path),
+        )
+
+    def _read_document(
+        self, transcript: Transcript, name: RolloutName, since: Checkpoint | None, settle_ms: int
+    ) -> Iterator[Part]:
+        """The files of early 2025, each one JSON document: they are small, and nobody writes them any more."""
+        if since is not None and since.get("signature") == list(transcript.signature):
+            return
+        with opened(transcript.path) as descriptor, os.fdopen(os.dup(descriptor), "rb") as file:
+            raw = file.read()
+        try:
+            document = decode_object(raw)
+        except BadJson as error:
+            if abs(time.time_ns() - transcript.mtime_ns) < settle_ms * 1_000_000:
+                raise Unsettled from error
+            raise Unreadable(error.reason) from error
+        state = State(header_of(fields(document.get("session")), name))
+        rollout = Rollout(state, name, transcript.mtime_ns // 1_000_000, lambda thread: None)
+        items = document.get("items")
+        for item in items if isinstance(items, list) else []:
+            rollout.take_value(fields(item))
+        yield Part(
+            self._facts(transcript, state),
+            tuple(rollout.turns.changes(is_last=True)),
+            {"signature": list(transcript.signature)},
+            tuple(rollout.skipped),
+            turns=state.turns.turn,
+            is_from_start=True,
+        )
+
+    def _facts(self, transcript: Transcript, state: State) -> SessionFacts:
+        header = state.header
+        assert header is not None
+        home = self._home(transcript.root)
+        return SessionFacts(
+            key=header.id,
+            session_id=header.id,
+            # The oldest files do not tell where they were started; any other directory would be a guess.
+            project=header.project or home.path,
+            title=self._title(transcript, state),
+            agent=_AGENT,
+            agent_id=_AGENT_ID,
+            is_archived=is_archived(transcript.path, home.path),
+            started_ms=header.started_ms,
+            forked_from=header.forked_from,
+            parent_id=header.parent,
+        )
+
+    def _title(self, transcript: Transcript, state: State) -> str:
+        header = state.header
+        given = None if header is None else self._home(transcript.root).names.name_of(header.id)
+        return newest(given, state.name) or state.title
+
+    def _home(self, root: Root) -> Home:
+        return self._homes[root.path.parent]
+
+
+def codex_home_of(folder: Path) -> Path | None:
+    """The Codex home that a folder is, or whose `sessions` or `archived_sessions` it is, with threads in it."""
+    candidates = [folder, folder.parent] if folder.name in FOLDERS else [folder]
+    return next((home for home in candidates if _holds_rollouts(home)), None)
+
+
+def _holds_rollouts(home: Path) -> bool:
+    for folder in FOLDERS:
+        try:
+            if next(listed(Root(home / folder), is_rollout), None) is not None:
+                return True
+        except OSError:
+            continue
+    return False
+
+
+class _Replaced(Exception):
+    """The file is not the one that was read so far."""
+
+
+@dataclass(slots=True)
+class _Link:
+    """One of the files that make up a thread."""
+
+    rollout: str
+    """Its own id, by which it is found wherever it lies."""
+    end_bytes: int | None = None
+    """Where it stops to count: what comes later was taken back."""
+    end_ordinal: int | None = None
+    """The same, where nobody told the byte."""
+    is_foreign: bool = False
+    """Whether it is another thread's, which this one was forked from."""
+
+
+@dataclass(slots=True)
+class _Reading:
+    """How far a thread was read."""
+
+    links: list[_Link]
+    is_chained: bool = False
+    """Whether the links were followed back."""
+    state: State = field(default_factory=State)
+    position: Position | None = None
+    """In the file that the state says."""
+    title: str | None = None
+    """The latest one that was told."""
+    is_first: bool = True
+    """Whether no part was told of this reading."""
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "version": _CHECKPOINT_VERSION,
+            "links": [[link.rollout, link.end_bytes, link.end_ordinal, link.is_foreign] for link in self.links],
+            "is_chained": self.is_chained,
+            "state": self.state.as_json(),
+            "position": None if self.position is None else self.position.as_json(),
+            "title": self.title,
+        }
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> "_Reading":
+        return cls(
+            [_Link(*link) for link in value["links"]],
+            value["is_chained"],
+            State.from_json(value["state"]),
+            None if value["position"] is None else Position.from_json(value["position"]),
+            value["title"],
+            is_first=False,
+        )
+
+
+def _restored(since: Checkpoint | None) -> _Reading | None:
+    if since is None or since.get("version") != _CHECKPOINT_VERSION:
+        return None
+    return _Reading.from_json(since)
+
+
+def _links(home: Home, header: Header, name: RolloutName) -> list[_Link]:
+    """The files that make up a thread, the oldest first, back to its first one or to one that is missing."""
+    links = [_Link(name.rollout)]
+    base: Base | None = header.base
+    seen = {name.rollout}
+    while base is not None and base.rollout not in seen and len(links) < MAX_FILES:
+        seen.add(base.rollout)
+        path = home.find(base.rollout)
+        before = _header_at(path)
+        is_foreign = before is not None and before.id != header.id
+        if is_foreign and header.is_subagent:
+            break  # its parent's history, which is there to be read, and can be very long
+        links.append(
+            _Link(base.rollout, base.end_bytes, base.end_ordinal if base.end_bytes is None else None, is_foreign)
+        )
+        base = before.base if before is not None else None
+    links.reverse()
+    return links
+
+
+def _header_at(path: Path | None) -> Header | None:
+    name = None if path is None else rollout_name(path.name)
+    if path is None or name is None:
+        return None
+    try:
+        return read_header(path, name)
+    except (OSError, Unreadable):
+        return None
