@@ -10,6 +10,7 @@ from indexer.sources.base import Unreadable
 from indexer.tail import BLOCK_BYTES, Position, Tail
 
 MAX_WINDOW_BYTES = 1 << 27
+_SMALL_BYTES = 1 << 10
 
 
 class CompressedTail(Tail):
@@ -30,23 +31,39 @@ class CompressedTail(Tail):
         return (stat.st_ino, stat.st_size, stat.st_mtime_ns) == (since.inode, since.size, since.mtime_ns)
 
     def _blocks(self) -> Iterator[bytes]:
-        skipped, at = self._offset, 0
+        start, at = self._offset, 0
+        try:
+            for block in self._unpacked(BLOCK_BYTES):
+                at += len(block)
+                if at > start:
+                    yield self._shown(block[max(0, len(block) - (at - start)) :], at)
+        except zstandard.ZstdError:
+            # Nothing of the block that holds the damage came out; small ones bring what stands before it.
+            start, at = max(start, at), 0
+            try:
+                for block in self._unpacked(_SMALL_BYTES):
+                    at += len(block)
+                    if at > start:
+                        yield self._shown(block[max(0, len(block) - (at - start)) :], at)
+            except zstandard.ZstdError as error:
+                raise Unreadable("damaged zstd") from error
+
+    def _shown(self, block: bytes, end: int) -> bytes:
+        self._block, self._block_offset = block, end - len(block)
+        return block
+
+    def _unpacked(self, size: int) -> Iterator[bytes]:
+        """The unpacked file up to where it is to be read, in blocks of at most `size` bytes."""
+        left = self._until
         unpacker = zstandard.ZstdDecompressor(max_window_size=MAX_WINDOW_BYTES)
         with (
             io.FileIO(os.dup(self._descriptor)) as file,
             unpacker.stream_reader(file, read_size=BLOCK_BYTES, read_across_frames=True) as reader,
         ):
             file.seek(0)
-            while self._until is None or at < self._until:
-                try:
-                    block = reader.read(BLOCK_BYTES if self._until is None else min(BLOCK_BYTES, self._until - at))
-                except zstandard.ZstdError as error:
-                    raise Unreadable("damaged zstd") from error
+            while left is None or left > 0:
+                block = reader.read(size if left is None else min(size, left))
                 if not block:
                     return
-                at += len(block)
-                if at <= skipped:
-                    continue
-                block = block[max(0, len(block) - (at - skipped)) :]
-                self._block, self._block_offset = block, at - len(block)
+                left = None if left is None else left - len(block)
                 yield block

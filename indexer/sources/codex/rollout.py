@@ -340,6 +340,7 @@ class Rollout:
         was_after_abort, state.is_after_abort = state.is_after_abort, False
         if was_after_abort and _hash(words) == state.first_prompt:
             return  # sent again by the program
+        state.sent = _hash(words), self._or_known(at_ms)
         if self._may_fall_back(USER):
             self._take_prompt("item", words, at_ms)
 
@@ -459,14 +460,14 @@ class Rollout:
         self._take_turn_id(text(event.get("turn_id")), is_start=True)
 
     def _task_complete(self, event: dict[str, Any], at_ms: int | None) -> None:
-        self._interrupt_tools()
+        self.interrupt_tools()
         self.state.turn_id = None
         if event.get("error"):
             error = event["error"]
             self._notice(f"error: {text(fields(error).get('message')) or readable(error)}", at_ms)
 
     def _turn_aborted(self, event: dict[str, Any], at_ms: int | None) -> None:
-        self._interrupt_tools()
+        self.interrupt_tools()
         self.state.turn_id = None
         self._notice(notices.aborted(event), at_ms)
 
@@ -675,7 +676,7 @@ class Rollout:
             for id_ in closed[:-MAX_CLOSED_TOOLS]:
                 del known[id_]
 
-    def _interrupt_tools(self) -> None:
+    def interrupt_tools(self) -> None:
         """What has no output when its turn ends will have none, unless one comes late."""
         for tool in self.state.tools.values():
             if tool.is_open:
@@ -699,7 +700,9 @@ class Rollout:
             state.last_prompt = kind, digest, True  # written once more, in the other form
             return
         state.last_prompt = kind, digest, False
-        at = self._or_known(at_ms)
+        # A turn's time is told once: it must be the same whether the item was all there was, or the event was, too.
+        at = state.sent[1] if state.sent is not None and state.sent[0] == digest else self._or_known(at_ms)
+        state.sent = None
         if self._leaves_out:
             state.held = words, at
             return
@@ -707,7 +710,7 @@ class Rollout:
 
     def _start_turn(self, words: str, at_ms: int, origin: str | None) -> None:
         state = self.state
-        self._interrupt_tools()
+        self.interrupt_tools()
         state.first_prompt = state.first_prompt or _hash(words)
         state.title = state.title or prompts.title_of(words)[:MAX_TITLE_CHARS]
         state.program, state.twins, state.compactions = None, [], []

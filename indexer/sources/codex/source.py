@@ -31,6 +31,9 @@ from indexer.tail import Position
 PART_BYTES = 4_000_000
 """How much of a file, of what matters in it, goes into one part."""
 
+STALE_SECONDS = 86_400
+"""A tool without an output runs no more where its file has been quiet for longer. Should one come, it counts."""
+
 MAX_FILES = 1000
 """A thread of more files is not followed further back."""
 
@@ -114,9 +117,6 @@ class CodexSource:
         home, state = self._home(transcript.root), reading.state
         for number in range(state.file, len(reading.links)):
             link, is_own = reading.links[number], number == len(reading.links) - 1
-            if number != state.file:
-                reading.position = None
-                state.file, state.has_meta, state.is_copying, state.is_copy_over = number, False, False, False
             rollout = Rollout(
                 state,
                 name,
@@ -130,6 +130,7 @@ class CodexSource:
             path = transcript.path if is_own else home.find(link.rollout)
             if path is None:
                 rollout.tell_of_gap()
+                reading.enter_next_file()
                 yield self._part(transcript, reading, rollout, is_last=False)
                 continue
             yield from self._read_file(transcript, path, link, reading, rollout, settle_ms, is_own)
@@ -166,9 +167,12 @@ class CodexSource:
             if not is_own:
                 if damage is not None:
                     rollout.skip(damage.reason)
+                reading.enter_next_file()
                 yield self._part(transcript, reading, rollout, is_last=False)
                 return
             is_news = state.turns.is_anew or since is None or tail.position.offset > since.offset
+            if is_news and time.time_ns() - transcript.mtime_ns > STALE_SECONDS * 1_000_000_000:
+                rollout.interrupt_tools()
             if is_news or self._title(transcript, state) != reading.title:
                 yield self._part(transcript, reading, rollout, is_last=True)
             if damage is not None:
@@ -298,6 +302,12 @@ class _Reading:
     """The latest one that was told."""
     is_first: bool = True
     """Whether no part was told of this reading."""
+
+    def enter_next_file(self) -> None:
+        state = self.state
+        state.file += 1
+        state.has_meta = state.is_copying = state.is_copy_over = False
+        self.position = None
 
     def as_json(self) -> dict[str, Any]:
         return {

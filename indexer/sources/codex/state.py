@@ -70,6 +70,8 @@ class State:
     """Layer and label of tools without a common id, which the other layer may tell of, too."""
     compactions: list[str] = field(default_factory=list)
     """Kinds of records that told of the latest compaction."""
+    sent: tuple[str, int] | None = None
+    """The hash of the prompt that the latest item of role `user` sent, and when."""
     last_prompt: tuple[str, str, bool] | None = None
     """The kind of record that the latest message came from, its hash, and whether its twin came."""
     first_prompt: str | None = None

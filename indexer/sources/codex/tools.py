@@ -93,7 +93,7 @@ def call(name: str, namespace: str | None, arguments: Any) -> Call:
             return Call(_labelled(tool, _word(given.get("path"))))
         case "web_search" | "web_search_request":
             return Call(_labelled("web search", _word(given.get("query") or given.get("q"))), shown or None)
-    return Call(_labelled(tool, _gist(given) if given else first_line(raw)), shown or None)
+    return Call(_labelled(tool, _gist(given) if given else first_line(shown)), shown or None)
 
 
 def shell_call(command: Any, arguments: dict[str, Any] | None = None) -> Call:
