@@ -62,7 +62,7 @@ class CompressedTail(Tail):
         ):
             file.seek(0)
             while left is None or left > 0:
-                block = reader.read(size if left is None else min(size, left))
+                block = reader.read1(size if left is None else min(size, left))
                 if not block:
                     return
                 left = None if left is None else left - len(block)
