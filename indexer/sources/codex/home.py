@@ -192,8 +192,8 @@ def _current(files: list[_File]) -> _File | None:
         return None
     newest = max(there, key=lambda file: (file.name.stamp, file.mtime_ns)).name.rollout
     copies = [file for file in there if file.name.rollout == newest]
-    plain = {file.path for file in copies if not file.name.is_compressed}
-    copies = [file for file in copies if not file.name.is_compressed or file.path.with_suffix("") not in plain]
+    # A compressed file is never written to again: beside a plain one it is what that one was unpacked from.
+    copies = [file for file in copies if not file.name.is_compressed] or copies
     return copies[0] if len(copies) == 1 else max(copies, key=lambda file: (_last_ms(file), str(file.path)))
 
 

@@ -1,7 +1,8 @@
 """What must be remembered of a thread between two lines, and so between two reads."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
+from dataclasses import fields as dataclass_fields
 from typing import Any, Self
 
 from indexer.sources.codex.header import Header
@@ -31,6 +32,12 @@ class Tool:
     process: str | None = None
     """The running process that it talks to."""
     starts_agent: bool = False
+
+    def as_json(self) -> list[Any]:
+        return [
+            *(self.turn, self.index, self.has_call, self.is_open, self.is_sure, self.output_chars, self.process),
+            self.starts_agent,
+        ]
 
     @property
     def place(self) -> Place:
@@ -83,14 +90,28 @@ class State:
     """The latest name that an event gave the thread, and when."""
 
     def as_json(self) -> dict[str, Any]:
-        return asdict(self)
+        # Not `asdict`: the copies that it makes of hundreds of tools took longer than all else of a live append.
+        plain = {one.name: getattr(self, one.name) for one in dataclass_fields(self)}
+        return plain | {
+            "header": None if self.header is None else self.header.as_json(),
+            "layers": {stretch: list(kinds) for stretch, kinds in self.layers.items()},
+            "fallbacks": {stretch: list(kinds) for stretch, kinds in self.fallbacks.items()},
+            "turns": self.turns.as_json(),
+            "tools": {id_: tool.as_json() for id_, tool in self.tools.items()},
+            "processes": dict(self.processes),
+            "twins": list(self.twins),
+            "compactions": list(self.compactions),
+        }
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> Self:
         state = cls(**value)
+        state.layers = {stretch: list(kinds) for stretch, kinds in value["layers"].items()}
+        state.fallbacks = {stretch: list(kinds) for stretch, kinds in value["fallbacks"].items()}
+        state.compactions = list(value["compactions"])
         state.header = None if value["header"] is None else Header.from_json(value["header"])
         state.turns = TurnsState.from_json(value["turns"])
-        state.tools = {id_: Tool(**tool) for id_, tool in value["tools"].items()}
+        state.tools = {id_: Tool(*tool) for id_, tool in value["tools"].items()}
         state.processes = {id_: (turn, index) for id_, (turn, index) in value["processes"].items()}
         state.twins = [(layer, label) for layer, label in value["twins"]]
         return state
