@@ -14,13 +14,15 @@ from indexer.sources.codex.header import Header, header_of, is_bare_header
 from indexer.sources.codex.names import FOLDERS, RolloutName, is_rollout, rollout_name
 from indexer.sources.codex.titles import FILE, SessionIndex
 from indexer.sources.codex.values import fields
-from indexer.sources.files import listed
+from indexer.sources.files import listed, opened
 from indexer.sources.values import text
 from indexer.tail import PEEK_BYTES, Position, Tail
 from schemas.times import parse_iso
 
 RESCAN_SECONDS = 5.0
 """A file that another one names and that is not known is looked for no more often than this."""
+
+MAX_HEADER_BYTES = 1 << 26
 
 MAX_END_BYTES = 1 << 16
 """How much of a file's end is looked through for the time of its last line."""
@@ -166,17 +168,23 @@ def read_header(path: Path, name: RolloutName) -> Header | None:
     Raises:
         OSError, Unreadable: it cannot be read.
     """
-    with tail_of(path) as tail:
-        line = next(iter(tail), None)
-    if line is None or line.is_rest:
-        return None
     try:
-        value = decode_object(line.raw)
+        value = decode_object(_first_line(path))
     except BadJson:
         return None
     if value.get("type") == "session_meta":
         return header_of(fields(value.get("payload")), name)
     return header_of(value, name) if is_bare_header(value) else None
+
+
+def _first_line(path: Path) -> bytes:
+    """The first line, empty where it has no end yet. It has tens of kilobytes; a block of a `Tail` would be more."""
+    if path.name.endswith(".zst"):
+        with tail_of(path) as tail:
+            return next((line.raw for line in tail), b"")
+    with opened(path) as descriptor, os.fdopen(os.dup(descriptor), "rb") as file:
+        line = file.readline(MAX_HEADER_BYTES)
+    return line if line.endswith(b"\n") else b""
 
 
 def _group(file: _File) -> str:
@@ -205,9 +213,9 @@ def _last_ms(file: _File) -> int:
     """When the last line of a file was written; the file's own time where that cannot be told."""
     if not file.name.is_compressed:
         try:
-            with file.path.open("rb") as opened:
-                opened.seek(max(0, opened.seek(0, os.SEEK_END) - MAX_END_BYTES))
-                ends = opened.read(MAX_END_BYTES).split(b"\n")
+            with opened(file.path) as descriptor, os.fdopen(os.dup(descriptor), "rb") as end:
+                end.seek(max(0, end.seek(0, os.SEEK_END) - MAX_END_BYTES))
+                ends = end.read(MAX_END_BYTES).split(b"\n")
         except OSError:
             ends = []
         for line in reversed(ends):

@@ -36,7 +36,7 @@ USER, AGENT, THINKING = "user", "agent", "thinking"
 
 MAX_TITLE_CHARS = 400
 
-MAX_REASONS, MAX_TIMES = 64, 20
+MAX_REASONS, MAX_TIMES = 64, 500
 """How many things that are not understood are told of in one part, and how often each."""
 
 _SPAWNS = frozenset({"spawn_agent", "spawn"})
@@ -78,6 +78,8 @@ class Rollout:
         self._is_foreign = is_foreign
         self._end_ordinal = end_ordinal
         self._is_chained = is_chained
+        self._source_turns: Collection[str] | None = None
+        """The ids of the turns of the thread that is copied from, once they were asked for."""
         self._line: int | None = None
         self.begin_part()
 
@@ -107,6 +109,8 @@ class Rollout:
         if head.type == "turn_context":
             return lines.WHOLE if lines.turn_id_of(head) is None and self._needs_turn_id() else lines.BEGINNING
         if head.type == "event_msg":
+            if self._leaves_out and head.inner and head.inner not in _EVENTS_OF_COPIES:
+                return lines.NOTHING
             if head.inner in lines.AGENT_EVENTS and self._is_preferred(AGENT):
                 return lines.NOTHING
             if head.inner in lines.THINKING_EVENTS and self._is_preferred(THINKING):
@@ -252,7 +256,9 @@ class Rollout:
         source = state.header.copied_from if state.header else None
         leaves_out = self._leaves_out
         if state.is_copying and source is not None:
-            if turn_id in (self._turn_ids(source) or ()):
+            if self._source_turns is None:
+                self._source_turns = self._turn_ids(source) or ()
+            if turn_id in self._source_turns:
                 state.held = None
             else:
                 state.is_copying, state.is_copy_over = False, True
