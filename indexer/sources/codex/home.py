@@ -2,7 +2,7 @@
 
 import os
 import time
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -32,7 +32,6 @@ MAX_END_BYTES = 1 << 16
 class _File:
     path: Path
     name: RolloutName
-    mtime_ns: int
 
 
 class Home:
@@ -58,7 +57,7 @@ class Home:
             found += listed(root, is_rollout)
         except OSError as error:
             failure = error
-        self._know([*found, *self._elsewhere(root)])
+        self._know([*(transcript.path for transcript in found), *self._elsewhere(root.path)])
         yield from (transcript for transcript in found if self.is_current(transcript.path))
         if failure is not None:
             raise failure
@@ -101,44 +100,30 @@ class Home:
                 return found
         return None
 
-    def _know(self, transcripts: list[Transcript]) -> None:
+    def _know(self, paths: Iterable[Path]) -> None:
         self._scanned_at = time.monotonic()
         self._files = {}
         self._threads = {}
-        for transcript in transcripts:
-            self._add(transcript.path, transcript.mtime_ns)
+        for path in paths:
+            self._add(path)
 
-    def _add(self, path: Path, mtime_ns: int | None = None) -> None:
+    def _add(self, path: Path) -> None:
         name = rollout_name(path.name)
-        if path in self._files or name is None:
-            return
-        if mtime_ns is None:
-            try:
-                mtime_ns = path.stat().st_mtime_ns
-            except OSError:
-                return
-        file = self._files[path] = _File(path, name, mtime_ns)
-        self._threads.setdefault(_group(file), []).append(file)
+        if path not in self._files and name is not None:
+            file = self._files[path] = _File(path, name)
+            self._threads.setdefault(_group(file), []).append(file)
 
-    def _elsewhere(self, root: Root) -> list[Transcript]:
-        """The files of the other folder, as far as they can be listed: a thread may have some in both."""
-        found: list[Transcript] = []
+    def _elsewhere(self, root: Path | None) -> Iterator[Path]:
+        """The files of the other folders, as far as they can be listed: a thread may have some in each."""
         for folder in FOLDERS:
-            if self.path / folder != root.path:
-                try:
-                    found += listed(Root(self.path / folder), is_rollout)
-                except OSError:
-                    found += [
-                        Transcript(file.path, root, 0, file.mtime_ns, 0, 0)
-                        for file in self._files.values()
-                        if file.path.is_relative_to(self.path / folder)
-                    ]
-        return found
+            if self.path / folder != root:
+                for parent, _, names in os.walk(self.path / folder):
+                    yield from (Path(parent, name) for name in names if is_rollout(name))
 
     def _rescan(self) -> bool:
         if self._scanned_at is not None and time.monotonic() - self._scanned_at < RESCAN_SECONDS:
             return False
-        self._know(self._elsewhere(Root(self.path)))
+        self._know(self._elsewhere(None))
         return True
 
     def _turn_ids_in(self, file: _File) -> set[str]:
@@ -198,7 +183,7 @@ def _current(files: list[_File]) -> _File | None:
     there = [file for file in files if _is_there(file)]
     if not there:
         return None
-    newest = max(there, key=lambda file: (file.name.stamp, file.mtime_ns)).name.rollout
+    newest = max(there, key=lambda file: (file.name.stamp, _mtime_ns(file))).name.rollout
     copies = [file for file in there if file.name.rollout == newest]
     # A compressed file is never written to again: beside a plain one it is what that one was unpacked from.
     copies = [file for file in copies if not file.name.is_compressed] or copies
@@ -223,7 +208,14 @@ def _last_ms(file: _File) -> int:
             at_ms = parse_iso(head.stamp) if head is not None and head.stamp is not None else None
             if at_ms is not None:
                 return at_ms
-    return file.mtime_ns // 1_000_000
+    return _mtime_ns(file) // 1_000_000
+
+
+def _mtime_ns(file: _File) -> int:
+    try:
+        return file.path.stat().st_mtime_ns
+    except OSError:
+        return 0
 
 
 def _wanted_for_turn_id(beginning: bytes) -> int | None:

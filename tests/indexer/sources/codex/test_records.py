@@ -187,7 +187,7 @@ def test_what_is_unknown_is_counted_with_bounds(codex: CodexHome) -> None:
         *ONE, *[line("n" * 500, {})] * 1000, *[line(f"t{number}", {}) for number in range(1000)], agent("a")
     )
     assert session.texts == [["One", "a"]]
-    assert len(session.skipped) < 200
+    assert len(session.skipped) < 600
     assert max(len(skipped.reason) for skipped in session.skipped) < 200
 
 
