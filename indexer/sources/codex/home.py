@@ -40,7 +40,8 @@ class Home:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.names = SessionIndex(path / FILE)
-        self._files: dict[Path, _File] = {}
+        self._files: dict[str, _File] = {}
+        """By path, as texts: a path takes ten times as long to be hashed."""
         self._threads: dict[str, list[_File]] = {}
         self._scanned_at: float | None = None
         self._turn_ids: dict[Path, tuple[set[str], Position | None]] = {}
@@ -65,7 +66,7 @@ class Home:
     def is_current(self, path: Path) -> bool:
         """Whether a thread is read from this file: not one that another generation, copy or form has replaced."""
         self._add(path)
-        file = self._files.get(path)
+        file = self._files.get(str(path))
         if file is None:
             return False
         if file.name.is_compressed and os.path.lexists(path.with_suffix("")):
@@ -74,7 +75,7 @@ class Home:
 
     def others(self, path: Path) -> list[Path]:
         """The other files of the thread that is read from this one."""
-        file = self._files.get(path)
+        file = self._files.get(str(path))
         return [] if file is None else [one.path for one in self._threads[_group(file)] if one != file]
 
     def find(self, rollout: str) -> Path | None:
@@ -109,8 +110,8 @@ class Home:
 
     def _add(self, path: Path) -> None:
         name = rollout_name(path.name)
-        if path not in self._files and name is not None:
-            file = self._files[path] = _File(path, name)
+        if str(path) not in self._files and name is not None:
+            file = self._files[str(path)] = _File(path, name)
             self._threads.setdefault(_group(file), []).append(file)
 
     def _elsewhere(self, root: Path | None) -> Iterator[Path]:

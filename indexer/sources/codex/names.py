@@ -3,6 +3,7 @@
 import re
 from dataclasses import dataclass
 from datetime import datetime
+from functools import lru_cache
 from pathlib import Path
 
 from schemas.times import to_ms
@@ -43,6 +44,7 @@ class RolloutName:
             return None
 
 
+@lru_cache(maxsize=1 << 15)
 def rollout_name(name: str) -> RolloutName | None:
     """What the name of a file says; None where it is not that of a rollout."""
     found = _NAME.fullmatch(name)
