@@ -53,7 +53,7 @@ class Intake:
         try:
             for part in source.read(transcript, since):
                 self._learn(part.facts.project, taken.session)
-                is_from_start = is_first and (since is None or source.is_whole_record or part.is_from_start)
+                is_from_start = part.is_from_start or (is_first and (since is None or source.is_whole_record))
                 with self._store.transaction():
                     session, chunks = self._put(source, transcript, taken.session, part, lane)
                     self._store.put_skipped(

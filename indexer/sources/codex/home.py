@@ -11,6 +11,7 @@ from indexer.sources.base import Root, Transcript, Unreadable
 from indexer.sources.codex import lines
 from indexer.sources.codex.compressed import CompressedTail
 from indexer.sources.codex.header import Header, header_of, is_bare_header
+from indexer.sources.codex.lines import Sort
 from indexer.sources.codex.names import FOLDERS, RolloutName, is_rollout, rollout_name
 from indexer.sources.codex.titles import FILE, SessionIndex
 from indexer.sources.codex.values import fields
@@ -206,7 +207,7 @@ def _last_ms(file: _File) -> int:
             ends = []
         for line in reversed(ends):
             head = lines.head_of(line[:PEEK_BYTES])
-            at_ms = parse_iso(head.stamp) if head is not None and head.stamp is not None else None
+            at_ms = parse_iso(head.stamp.decode("ascii", "replace")) if head is not None and head.stamp else None
             if at_ms is not None:
                 return at_ms
     return _mtime_ns(file) // 1_000_000
@@ -223,8 +224,7 @@ def _wanted_for_turn_id(beginning: bytes) -> int | None:
     head = lines.head_of(beginning)
     if head is None:
         return lines.NOTHING
-    is_context = head.type == "turn_context"
-    if not is_context and not (head.type == "event_msg" and head.inner in ("task_started", "turn_started")):
+    if head.sort not in (Sort.CONTEXT, Sort.TASK):
         return lines.NOTHING
     return lines.WHOLE if lines.turn_id_of(head) is None else lines.BEGINNING
 

@@ -6,7 +6,9 @@ decoded like any other.
 """
 
 import re
-from dataclasses import dataclass
+from enum import Enum, auto
+from functools import lru_cache
+from typing import NamedTuple
 
 from indexer.tail import PEEK_BYTES
 
@@ -33,6 +35,8 @@ IGNORED_EVENTS = frozenset(
     }
 )
 AGENT_EVENTS = frozenset({"agent_message"})
+PROMPT_EVENTS = frozenset({"user_message", "item_completed"})
+TASK_EVENTS = frozenset({"task_started", "turn_started"})
 THINKING_EVENTS = frozenset({"agent_reasoning", "agent_reasoning_raw_content"})
 
 _HEAD = re.compile(
@@ -49,16 +53,37 @@ _ENCRYPTED = re.compile(
 WHOLE, NOTHING, BEGINNING = None, 0, PEEK_BYTES
 
 
-@dataclass(frozen=True, slots=True)
-class Head:
+class Sort(Enum):
+    """What is to be done about a line, by its types."""
+
+    META = auto()
+    WORTHLESS = auto()
+    """It says nothing to anybody, whatever else the file holds."""
+    COMPACTION = auto()
+    CONTEXT = auto()
+    AGENT_TWIN = auto()
+    """What the agent said, as it was shown."""
+    THINKING_TWIN = auto()
+    MESSAGE = auto()
+    REASONING = auto()
+    BETWEEN_AGENTS = auto()
+    ITEM = auto()
+    EVENT = auto()
+    PROMPT = auto()
+    """An event that may start a turn."""
+    TASK = auto()
+    """An event that starts the program's own turn."""
+    UNKNOWN = auto()
+
+
+class Head(NamedTuple):
     """What stands at the beginning of a line, where it looks as usual."""
 
-    type: str
-    inner: str
-    """The type of what it carries; empty where that does not begin with one."""
-    stamp: str | None
-    ordinal: int | None
+    sort: Sort
+    stamp: bytes | None
+    ordinal: bytes | None
     rest: bytes
+    """What follows the types."""
 
 
 def head_of(beginning: bytes) -> Head | None:
@@ -66,30 +91,55 @@ def head_of(beginning: bytes) -> Head | None:
     if found is None:
         return None
     stamp, ordinal, type_, late_ordinal, inner = found.groups()
-    number = ordinal or late_ordinal
-    return Head(
-        type_.decode(),
-        inner.decode() if inner else "",
-        stamp.decode("ascii", "replace") if stamp else None,
-        int(number) if number else None,
-        beginning[found.end() :],
-    )
+    return Head(_sort(type_, inner), stamp, ordinal or late_ordinal, beginning[found.end() :])
 
 
 def turn_id_of(head: Head) -> str | None:
-    """The turn that a `turn_context` names, where it names it first."""
+    """The turn that a context or the start of a task names, where it names it first."""
     found = _TURN_ID.match(head.rest)
     return found[1].decode("utf-8", "replace") if found else None
 
 
-def is_worthless(head: Head) -> bool:
-    """Whether the line says nothing to anybody, whatever else the file holds."""
-    if head.type == "event_msg":
-        return head.inner in IGNORED_EVENTS
-    if head.type != "response_item":
-        return head.type in IGNORED_TYPES
-    if head.inner == "message":
+def is_hidden(head: Head) -> bool:
+    """Whether a message is not one of user or agent, or reasoning has nothing but what is encrypted."""
+    if head.sort is Sort.MESSAGE:
         return _HIDDEN_ROLE.match(head.rest) is not None
-    if head.inner == "reasoning":
-        return _ENCRYPTED.match(head.rest) is not None
-    return head.inner in IGNORED_ITEMS
+    return head.sort is Sort.REASONING and _ENCRYPTED.match(head.rest) is not None
+
+
+@lru_cache(maxsize=1024)
+def _sort(type_: bytes, inner: bytes | None) -> Sort:
+    kind = inner.decode() if inner else ""
+    match type_:
+        case b"event_msg":
+            return _sort_of_event(kind)
+        case b"response_item":
+            return _sort_of_item(kind)
+        case b"turn_context":
+            return Sort.CONTEXT
+        case b"compacted":
+            return Sort.COMPACTION
+        case b"session_meta":
+            return Sort.META
+    return Sort.WORTHLESS if type_.decode() in IGNORED_TYPES else Sort.UNKNOWN
+
+
+def _sort_of_event(kind: str) -> Sort:
+    if kind in IGNORED_EVENTS:
+        return Sort.WORTHLESS
+    if kind in AGENT_EVENTS:
+        return Sort.AGENT_TWIN
+    if kind in THINKING_EVENTS:
+        return Sort.THINKING_TWIN
+    if kind in TASK_EVENTS:
+        return Sort.TASK
+    if not kind:
+        return Sort.UNKNOWN
+    return Sort.PROMPT if kind in PROMPT_EVENTS else Sort.EVENT
+
+
+def _sort_of_item(kind: str) -> Sort:
+    if kind in IGNORED_ITEMS:
+        return Sort.WORTHLESS
+    known = {"message": Sort.MESSAGE, "reasoning": Sort.REASONING, "agent_message": Sort.BETWEEN_AGENTS}
+    return known.get(kind, Sort.ITEM if kind else Sort.UNKNOWN)

@@ -19,7 +19,7 @@ from indexer.sources.base import Skipped
 from indexer.sources.codex import lines, notices, prompts, tools
 from indexer.sources.codex.header import Header, header_from_name, header_of, is_bare_header
 from indexer.sources.codex.known import ENVELOPE_KEYS, EVENT_KEYS, HEADER_KEYS, HISTORY_MODES, ITEM_KEYS
-from indexer.sources.codex.lines import Head
+from indexer.sources.codex.lines import Head, Sort
 from indexer.sources.codex.names import RolloutName
 from indexer.sources.codex.state import MAX_CLOSED_TOOLS, MAX_PROCESSES, MAX_TWINS, State, Tool
 from indexer.sources.codex.tools import Call, Result
@@ -100,22 +100,20 @@ class Rollout:
         head = lines.head_of(beginning)
         if head is None or self.state.header is None:
             return lines.WHOLE
-        if head.type == "session_meta":
+        sort = head.sort
+        if sort is Sort.META:
             return lines.WHOLE
-        if self._is_out(head.ordinal) or lines.is_worthless(head):
+        if sort is Sort.WORTHLESS or (head.ordinal is not None and self._is_out(int(head.ordinal))):
             return lines.NOTHING
-        if head.type == "compacted":
+        if sort is Sort.COMPACTION:
             return lines.BEGINNING
-        if head.type == "turn_context":
-            return lines.WHOLE if lines.turn_id_of(head) is None and self._needs_turn_id() else lines.BEGINNING
-        if head.type == "event_msg":
-            if self._leaves_out and head.inner and head.inner not in _EVENTS_OF_COPIES:
-                return lines.NOTHING
-            if head.inner in lines.AGENT_EVENTS and self._is_preferred(AGENT):
-                return lines.NOTHING
-            if head.inner in lines.THINKING_EVENTS and self._is_preferred(THINKING):
-                return lines.NOTHING
-        elif head.type == "response_item" and self._leaves_out and head.inner not in ("message", "agent_message"):
+        if sort is Sort.CONTEXT:
+            return lines.WHOLE if self._needs_turn_id() and lines.turn_id_of(head) is None else lines.BEGINNING
+        if sort in _TWINS:
+            return lines.NOTHING if self._is_preferred(_TWINS[sort]) else lines.WHOLE
+        if sort in _MAY_BE_HIDDEN and lines.is_hidden(head):
+            return lines.NOTHING
+        if sort not in _SORTS_OF_COPIES and self._leaves_out:
             return lines.NOTHING
         return lines.WHOLE
 
@@ -182,10 +180,10 @@ class Rollout:
                 self._skip_unknown(type_)
 
     def _take_head(self, head: Head) -> None:
-        at_ms = self._time(head.stamp)
-        if head.type == "turn_context":
+        at_ms = self._time(head.stamp.decode("ascii", "replace") if head.stamp else None)
+        if head.sort is Sort.CONTEXT:
             self._take_turn_id(lines.turn_id_of(head), is_start=False)
-        elif head.type == "compacted":
+        elif head.sort is Sort.COMPACTION:
             self._take_compaction("compacted", at_ms)
 
     # Headers, and what is copied.
@@ -422,7 +420,7 @@ class Rollout:
             self._skip_unknown(f"event_msg/{type_}")
             return
         self._count_unknown(event, EVENT_KEYS, f"{type_}.")
-        if not self._leaves_out or type_ in _EVENTS_OF_COPIES:
+        if not self._leaves_out or type_ in lines.PROMPT_EVENTS or type_ in lines.TASK_EVENTS:
             take(self, event, at_ms)
 
     def _user_message(self, event: dict[str, Any], at_ms: int | None) -> None:
@@ -831,7 +829,9 @@ _EVENTS: dict[str, _Take] = {
     "collab_resume_end": Rollout._collab_end,
 }
 
-_EVENTS_OF_COPIES = frozenset({"user_message", "item_completed", "task_started", "turn_started"})
+_TWINS = {Sort.AGENT_TWIN: AGENT, Sort.THINKING_TWIN: THINKING}
+_MAY_BE_HIDDEN = frozenset({Sort.MESSAGE, Sort.REASONING})
+_SORTS_OF_COPIES = frozenset({Sort.MESSAGE, Sort.BETWEEN_AGENTS, Sort.PROMPT, Sort.TASK, Sort.UNKNOWN})
 """What is looked at even in a copy that is left out, to know where it ends."""
 
 _SHOWN: dict[str, _Take] = {
