@@ -557,6 +557,9 @@ class Rollout:
         call = tools.call(kind, None, {"prompt": event.get("prompt") or ""})
         self._event_tool(event, call, Result(None, None), at_ms)
         tool, agent = self.state.tools.get(id_ or ""), text(event.get("new_thread_id"))
+        if agent is None and "spawn" in kind:
+            receivers = event.get("receiver_thread_ids")
+            agent = text(receivers[0]) if isinstance(receivers, list) and receivers else None
         if id_ is not None and tool is not None and agent:
             self._note_agent(id_, tool, agent)
 

@@ -5,6 +5,7 @@ import zstandard
 
 from indexer.sources import sources_for
 from indexer.sources.base import Unreadable, Unsettled, Waiting
+from indexer.sources.codex import source as source_module
 from schemas.errors import InvalidArgument
 from schemas.settings import load_settings
 from tests.indexer.sources.codex.rollouts import (
@@ -161,6 +162,22 @@ def test_a_compressed_file_with_a_window_of_128_megabytes_is_read(codex: CodexHo
     path = codex.day / f"{file_name()}.zst"
     path.write_bytes(zstandard.ZstdCompressor(compression_params=parameters).compress(encoded(LINES)))
     assert codex.read(path).texts == [["One", "a"]]
+
+
+def test_a_compressed_file_is_read_on_after_any_of_its_parts(codex: CodexHome, monkeypatch: pytest.MonkeyPatch) -> None:
+    lines = [*LINES, *(one for number in range(20) for one in (*user(f"More {number} é"), agent("x" * 500)))]
+    whole = codex.read(codex.write(*lines))
+    path = codex.day / f"{file_name()}.zst"
+    path.write_bytes(zstandard.compress(encoded(lines)))
+    (codex.day / file_name()).unlink()
+    monkeypatch.setattr(source_module, "PART_BYTES", 1000)
+    session = ReadSession()
+    count = 0
+    while part := next(iter(codex.source.read(transcript_of(path, codex.root_of(path)), session.checkpoint)), None):
+        session.apply(part)
+        count += 1
+    assert session.state == whole.state
+    assert count > 10
 
 
 def test_a_damaged_compressed_file_is_read_up_to_the_damage(codex: CodexHome) -> None:

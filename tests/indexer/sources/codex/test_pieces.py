@@ -61,13 +61,21 @@ RECORDS = st.one_of(
     ),
     st.builds(lambda id_, text: shown("CommandExecution", id_, command=text, status="completed"), IDS, WORDS),
     st.builds(lambda text: item("web_search_call", action={"type": "search", "query": text}), WORDS),
-    st.builds(lambda text: event("web_search_end", call_id="w", query=text), WORDS),
+    st.builds(lambda text: event("web_search_end", query=text), WORDS),
     WORDS.map(lambda text: line("compacted", {"message": text, "replacement_history": [agent("old")] * 20})),
     st.just(event("context_compacted")),
     st.just(event("token_count", info=None)),
     st.just(event("turn_aborted", reason="interrupted")),
     WORDS.map(lambda text: event("thread_name_updated", thread_name=text)),
     st.just(line("novelty", {})),
+)
+
+SEARCH = {"type": "search", "query": "kettles"}
+GROUPS = st.one_of(
+    RECORDS.map(lambda one: [one]),
+    st.just([item("web_search_call", action=SEARCH), event("web_search_end", action=SEARCH)]),
+    st.just([line("compacted", {}), event("context_compacted")]),
+    WORDS.map(lambda text: [agent_event(text), agent(text)]),
 )
 
 
@@ -79,7 +87,7 @@ def tasks(draw: st.DrawFn, *, first: int = 1) -> list[Line]:
         is_told = draw(st.booleans())
         lines += [started(turn_id)] * is_told
         for text in draw(st.lists(WORDS, min_size=1, max_size=2)):
-            lines += [*user(text), context(turn_id), *draw(st.lists(RECORDS, max_size=5))]
+            lines += [*user(text), context(turn_id), *flat(*draw(st.lists(GROUPS, max_size=5)))]
         lines += [complete(turn_id)] * is_told
     return lines
 
@@ -88,7 +96,7 @@ def tasks(draw: st.DrawFn, *, first: int = 1) -> list[Line]:
 def older_tasks(draw: st.DrawFn) -> list[Line]:
     """Without any event."""
     texts = draw(st.lists(WORDS, max_size=3))
-    return flat(*([user_item(text), *draw(st.lists(RECORDS, max_size=3))] for text in texts))
+    return flat(*([user_item(text), *flat(*draw(st.lists(GROUPS, max_size=3)))] for text in texts))
 
 
 FILES = st.one_of(
