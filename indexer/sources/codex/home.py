@@ -13,7 +13,7 @@ from indexer.sources.codex.compressed import CompressedTail
 from indexer.sources.codex.header import Header, header_of, is_bare_header
 from indexer.sources.codex.lines import Sort
 from indexer.sources.codex.names import FOLDERS, RolloutName, is_rollout, rollout_name
-from indexer.sources.codex.titles import FILE, SessionIndex
+from indexer.sources.codex.titles import FILE, SessionIndex, ThreadDatabase
 from indexer.sources.codex.values import fields
 from indexer.sources.files import listed, opened
 from indexer.sources.values import text
@@ -41,6 +41,7 @@ class Home:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.names = SessionIndex(path / FILE)
+        self.database = ThreadDatabase(path)
         self._files: dict[str, _File] = {}
         """By path, as texts: a path takes ten times as long to be hashed."""
         self._threads: dict[str, list[_File]] = {}

@@ -246,9 +246,11 @@ class CodexSource:
         )
 
     def _title(self, transcript: Transcript, state: State) -> str:
-        header = state.header
-        given = None if header is None else self._home(transcript.root).names.name_of(header.id)
-        return newest(given, state.name) or state.title
+        header, home = state.header, self._home(transcript.root)
+        if header is None:
+            return ""
+        name = newest(home.names.name_of(header.id), state.name) or home.database.name_of(header.id).strip()
+        return name or state.title
 
     def _home(self, root: Root) -> Home:
         return self._homes[root.path.parent]

@@ -1,10 +1,14 @@
 import json
 import os
+import sqlite3
 import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
 
+from indexer.sources.codex import CodexSource
 from tests.indexer.sources.codex.rollouts import (
     OTHER,
     START,
@@ -18,6 +22,7 @@ from tests.indexer.sources.codex.rollouts import (
     user_event,
     user_item,
 )
+from tests.indexer.sources.model import snapshot
 
 
 def test_the_id_in_the_header_wins_over_that_in_the_name(codex: CodexHome) -> None:
@@ -111,6 +116,59 @@ def test_of_a_name_in_the_index_and_one_by_an_event_the_newer_wins(codex: CodexH
     path = codex.write(meta(), *user("One"), event("thread_name_updated", thread_name="By event"))
     named(codex, (THREAD, "By index", at))
     assert title(codex, path) == expected
+
+
+@contextmanager
+def database(codex: CodexHome, *rows: tuple[str | None, ...], name: str = "state_5.sqlite") -> Iterator[None]:
+    """Codex's own database, open and with its latest changes in the log beside it."""
+    path = codex.path / name
+    path.parent.mkdir(exist_ok=True)
+    with closing(sqlite3.connect(path, isolation_level=None)) as opened:
+        opened.execute("PRAGMA journal_mode = WAL")
+        opened.execute("CREATE TABLE threads (id TEXT PRIMARY KEY, rollout_path TEXT, title, first_user_message, name)")
+        opened.executemany("INSERT INTO threads VALUES (?, '', ?, ?, ?)", rows)
+        yield
+
+
+def test_a_name_in_the_database_of_the_highest_number_is_next(codex: CodexHome) -> None:
+    path = codex.write(meta(), *user("One"))
+    with (
+        database(codex, (THREAD, "One", "One", "Stale")),
+        database(codex, (THREAD, "One", "One", "Named there"), name="sqlite/state_12.sqlite"),
+    ):
+        before = snapshot(codex.path)
+        assert title(codex, path) == "Named there"
+        assert snapshot(codex.path) == before
+    codex.source = CodexSource([codex.path])
+    named(codex, (THREAD, "By index", "2026-11-30T10:00:00Z"))
+    assert title(codex, path) == "By index"
+
+
+@pytest.mark.parametrize(
+    ("row", "expected"),
+    [
+        (("Made up", "One\nand more", None), "Made up"),
+        (("One\nand more", "One\nand more", None), "One"),
+        ((None, None, ""), "One"),
+        ((7, 7, b"x"), "One"),
+    ],
+)
+def test_a_title_in_the_database_counts_where_it_is_not_the_first_message(
+    codex: CodexHome, row: tuple[str | None, ...], expected: str
+) -> None:
+    path = codex.write(meta(), *user("One\nand more"))
+    with database(codex, (THREAD, *row)):
+        assert title(codex, path) == expected
+
+
+def test_a_database_that_is_damaged_or_of_another_shape_changes_nothing(codex: CodexHome) -> None:
+    path = codex.write(meta(), *user("One"))
+    (codex.path / "state_6.sqlite").write_bytes(b"no database" * 1000)
+    assert title(codex, path) == "One"
+    with closing(sqlite3.connect(codex.path / "state_7.sqlite")) as opened, opened:
+        opened.execute("CREATE VIEW threads AS SELECT 1 AS id, 'x' AS name")
+    codex.source = CodexSource([codex.path])
+    assert title(codex, path) == "One"
 
 
 def test_a_new_name_is_told_though_the_file_has_nothing_new(codex: CodexHome) -> None:
