@@ -2,10 +2,9 @@
 
 import os
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from indexer.decode import BadJson, decode_object
 from indexer.sources.base import (
@@ -18,15 +17,15 @@ from indexer.sources.base import (
     Unsettled,
     Waiting,
 )
-from indexer.sources.codex.header import Base, Header, header_of
+from indexer.sources.codex.header import header_of
 from indexer.sources.codex.home import Home, read_header, tail_of
 from indexer.sources.codex.names import FOLDERS, SESSIONS, RolloutName, is_archived, is_rollout, rollout_name
+from indexer.sources.codex.reading import Link, Reading, links_of, restored
 from indexer.sources.codex.rollout import BetterLayer, HasBase, Rollout
 from indexer.sources.codex.state import State
 from indexer.sources.codex.titles import newest
 from indexer.sources.codex.values import fields
 from indexer.sources.files import listed, opened
-from indexer.tail import Position
 
 PART_BYTES = 4_000_000
 """How much of a file, of what matters in it, goes into one part."""
@@ -34,11 +33,7 @@ PART_BYTES = 4_000_000
 STALE_SECONDS = 86_400
 """A tool without an output runs no more where its file has been quiet for longer. Should one come, it counts."""
 
-MAX_FILES = 1000
-"""A thread of more files is not followed further back."""
-
 _AGENT, _AGENT_ID = "Codex", "codex"
-_CHECKPOINT_VERSION = 1
 
 
 class CodexSource:
@@ -91,24 +86,22 @@ class CodexSource:
         if name.is_document:
             yield from self._read_document(transcript, name, since, settle_ms)
             return
-        reading = _restored(since) or _Reading([_Link(name.rollout)])
+        reading = restored(since) or Reading([Link(name.rollout)])
         while True:
             try:
                 yield from self._read_on(transcript, name, reading, settle_ms)
                 return
             except BetterLayer:
                 header = reading.state.header if reading.is_chained else None
-                reading = _Reading(reading.links, reading.is_chained, State(header, layers=reading.state.layers))
+                reading = Reading(reading.links, reading.is_chained, State(header, layers=reading.state.layers))
             except HasBase:
                 assert reading.state.header is not None
-                links = _links(home, reading.state.header, name)
-                reading = _Reading(links, True, State(reading.state.header))
+                links = links_of(home, reading.state.header, name)
+                reading = Reading(links, True, State(reading.state.header))
             except _Replaced:
-                reading = _Reading([_Link(name.rollout)])
+                reading = Reading([Link(name.rollout)])
 
-    def _read_on(
-        self, transcript: Transcript, name: RolloutName, reading: "_Reading", settle_ms: int
-    ) -> Iterator[Part]:
+    def _read_on(self, transcript: Transcript, name: RolloutName, reading: Reading, settle_ms: int) -> Iterator[Part]:
         """Read the files that make up a thread, one after the other, from where it was left.
 
         Raises:
@@ -139,8 +132,8 @@ class CodexSource:
         self,
         transcript: Transcript,
         path: Path,
-        link: "_Link",
-        reading: "_Reading",
+        link: Link,
+        reading: Reading,
         rollout: Rollout,
         settle_ms: int,
         is_own: bool,
@@ -162,6 +155,8 @@ class CodexSource:
             if state.header is None:
                 if damage is not None:
                     raise damage
+                if tail.is_torn:
+                    raise Unsettled
                 raise Waiting(rollout.skipped)
             reading.position = tail.position
             if not is_own:
@@ -174,13 +169,14 @@ class CodexSource:
             if is_news and time.time_ns() - transcript.mtime_ns > STALE_SECONDS * 1_000_000_000:
                 rollout.interrupt_tools()
             if is_news or self._title(transcript, state) != reading.title:
-                yield self._part(transcript, reading, rollout, is_last=True)
+                # Behind a damage there may have been more, which an earlier reading has got: it stays.
+                yield self._part(transcript, reading, rollout, is_last=damage is None)
             if damage is not None:
                 raise damage
             if tail.is_torn:
                 raise Unsettled
 
-    def _part(self, transcript: Transcript, reading: "_Reading", rollout: Rollout, *, is_last: bool) -> Part:
+    def _part(self, transcript: Transcript, reading: Reading, rollout: Rollout, *, is_last: bool) -> Part:
         """All that was taken, to be stored together with how far the thread was read."""
         state = reading.state
         facts = self._facts(transcript, state)
@@ -213,10 +209,12 @@ class CodexSource:
             if abs(time.time_ns() - transcript.mtime_ns) < settle_ms * 1_000_000:
                 raise Unsettled from error
             raise Unreadable(error.reason) from error
+        items = document.get("items")
+        if not isinstance(items, list):
+            raise Unreadable('no "items"')
         state = State(header_of(fields(document.get("session")), name))
         rollout = Rollout(state, name, transcript.mtime_ns // 1_000_000, lambda thread: None)
-        items = document.get("items")
-        for item in items if isinstance(items, list) else []:
+        for item in items:
             rollout.take_value(fields(item))
         yield Part(
             self._facts(transcript, state),
@@ -274,96 +272,3 @@ def _holds_rollouts(home: Path) -> bool:
 
 class _Replaced(Exception):
     """The file is not the one that was read so far."""
-
-
-@dataclass(slots=True)
-class _Link:
-    """One of the files that make up a thread."""
-
-    rollout: str
-    """Its own id, by which it is found wherever it lies."""
-    end_bytes: int | None = None
-    """Where it stops to count: what comes later was taken back."""
-    end_ordinal: int | None = None
-    """The same, where nobody told the byte."""
-    is_foreign: bool = False
-    """Whether it is another thread's, which this one was forked from."""
-
-
-@dataclass(slots=True)
-class _Reading:
-    """How far a thread was read."""
-
-    links: list[_Link]
-    is_chained: bool = False
-    """Whether the links were followed back."""
-    state: State = field(default_factory=State)
-    position: Position | None = None
-    """In the file that the state says."""
-    title: str | None = None
-    """The latest one that was told."""
-    is_first: bool = True
-    """Whether no part was told of this reading."""
-
-    def enter_next_file(self) -> None:
-        state = self.state
-        state.file += 1
-        state.has_meta = state.is_copying = state.is_copy_over = False
-        self.position = None
-
-    def as_json(self) -> dict[str, Any]:
-        return {
-            "version": _CHECKPOINT_VERSION,
-            "links": [[link.rollout, link.end_bytes, link.end_ordinal, link.is_foreign] for link in self.links],
-            "is_chained": self.is_chained,
-            "state": self.state.as_json(),
-            "position": None if self.position is None else self.position.as_json(),
-            "title": self.title,
-        }
-
-    @classmethod
-    def from_json(cls, value: Mapping[str, Any]) -> "_Reading":
-        return cls(
-            [_Link(*link) for link in value["links"]],
-            value["is_chained"],
-            State.from_json(value["state"]),
-            None if value["position"] is None else Position.from_json(value["position"]),
-            value["title"],
-            is_first=False,
-        )
-
-
-def _restored(since: Checkpoint | None) -> _Reading | None:
-    if since is None or since.get("version") != _CHECKPOINT_VERSION:
-        return None
-    return _Reading.from_json(since)
-
-
-def _links(home: Home, header: Header, name: RolloutName) -> list[_Link]:
-    """The files that make up a thread, the oldest first, back to its first one or to one that is missing."""
-    links = [_Link(name.rollout)]
-    base: Base | None = header.base
-    seen = {name.rollout}
-    while base is not None and base.rollout not in seen and len(links) < MAX_FILES:
-        seen.add(base.rollout)
-        path = home.find(base.rollout)
-        before = _header_at(path)
-        is_foreign = before is not None and before.id != header.id
-        if is_foreign and header.is_subagent:
-            break  # its parent's history, which is there to be read, and can be very long
-        links.append(
-            _Link(base.rollout, base.end_bytes, base.end_ordinal if base.end_bytes is None else None, is_foreign)
-        )
-        base = before.base if before is not None else None
-    links.reverse()
-    return links
-
-
-def _header_at(path: Path | None) -> Header | None:
-    name = None if path is None else rollout_name(path.name)
-    if path is None or name is None:
-        return None
-    try:
-        return read_header(path, name)
-    except (OSError, Unreadable):
-        return None

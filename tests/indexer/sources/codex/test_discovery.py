@@ -187,6 +187,12 @@ def test_a_damaged_compressed_file_is_read_up_to_the_damage(codex: CodexHome) ->
     with pytest.raises(Unreadable, match="zstd"):
         codex.read_on(path, session)
     assert session.texts == [["One", "a"]]
+    more = codex.session(*LINES[1:], *user("Two"))
+    more.checkpoint = None
+    (codex.day / file_name()).unlink()
+    with pytest.raises(Unreadable, match="zstd"):
+        codex.read_on(path, more)
+    assert more.texts == [["One", "a"], ["Two"]]
     path.write_bytes(b"not zstd at all")
     with pytest.raises(Unreadable, match="zstd"):
         codex.read(path)
