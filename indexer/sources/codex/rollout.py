@@ -10,21 +10,20 @@ far it was read when.
 from collections import Counter
 from collections.abc import Callable, Collection
 from functools import lru_cache
-from hashlib import blake2b
 from typing import Any
 
 from indexer.decode import BadJson, decode_object
-from indexer.sources.base import Call as AgentCall
 from indexer.sources.base import Skipped
 from indexer.sources.codex import lines, notices, prompts, tools
+from indexer.sources.codex.calls import Calls
 from indexer.sources.codex.header import Header, header_from_name, header_of, is_bare_header
 from indexer.sources.codex.known import ENVELOPE_KEYS, EVENT_KEYS, HEADER_KEYS, HISTORY_MODES, ITEM_KEYS
 from indexer.sources.codex.lines import Head, Sort
 from indexer.sources.codex.names import RolloutName
-from indexer.sources.codex.state import MAX_CLOSED_TOOLS, MAX_PROCESSES, MAX_TWINS, State, Tool
+from indexer.sources.codex.state import State
 from indexer.sources.codex.tools import Call, Result
 from indexer.sources.codex.turns import Place, Turns
-from indexer.sources.codex.values import fields, joined, readable
+from indexer.sources.codex.values import digest, fields, joined, readable
 from indexer.sources.values import in_calendar, text
 from indexer.tail import Line
 from schemas.errors import quoted
@@ -38,8 +37,6 @@ MAX_TITLE_CHARS = 400
 
 MAX_REASONS, MAX_TIMES = 64, 500
 """How many things that are not understood are told of in one part, and how often each."""
-
-_SPAWNS = frozenset({"spawn_agent", "spawn"})
 
 
 class BetterLayer(Exception):
@@ -89,8 +86,7 @@ class Rollout:
         self.size = 0
         """Bytes of the lines taken."""
         self.skipped: list[Skipped] = []
-        self.agents: dict[str, AgentCall] = {}
-        """Calls that start subagents."""
+        self.calls = Calls(self.state, self.turns, self._add)
         self._reasons: Counter[str] = Counter()
 
     # Lines.
@@ -335,16 +331,16 @@ class Rollout:
             header.cwd = prompts.working_directory(content)
         if not self._leaves_out:
             for command, printed in prompts.shell_commands(content):
-                self._lone_tool("item", None, tools.shell_call(command), tools.result(printed), at_ms)
+                self.calls.take_lone("item", None, tools.shell_call(command), tools.result(printed), at_ms)
         if prompts.is_abort_marker(content):
             state.is_after_abort = True
         words = prompts.prompt_of_item(content)
         if words is None:
             return
         was_after_abort, state.is_after_abort = state.is_after_abort, False
-        if was_after_abort and _hash(words) == state.first_prompt:
+        if was_after_abort and digest(words) == state.first_prompt:
             return  # sent again by the program
-        state.sent = _hash(words), self._or_known(at_ms)
+        state.sent = digest(words), self._or_known(at_ms)
         if self._may_fall_back(USER):
             self._take_prompt("item", words, at_ms)
 
@@ -375,15 +371,17 @@ class Rollout:
     def _function_call(self, item: dict[str, Any], at_ms: int | None) -> None:
         name = text(item.get("name")) or ""
         given = item.get("arguments", item.get("input"))
-        self._open(text(item.get("call_id")) or text(item.get("id")), name, text(item.get("namespace")), given, at_ms)
+        self.calls.open(
+            text(item.get("call_id")) or text(item.get("id")), name, text(item.get("namespace")), given, at_ms
+        )
 
     def _local_shell_call(self, item: dict[str, Any], at_ms: int | None) -> None:
         action = fields(item.get("action"))
         id_ = text(item.get("call_id")) or text(item.get("id"))
-        self._open(id_, "local_shell", None, {key: value for key, value in action.items() if key != "type"}, at_ms)
+        self.calls.open(id_, "local_shell", None, {key: value for key, value in action.items() if key != "type"}, at_ms)
 
     def _tool_search_call(self, item: dict[str, Any], at_ms: int | None) -> None:
-        self._open(text(item.get("call_id")), "tool_search", None, item.get("arguments"), at_ms)
+        self.calls.open(text(item.get("call_id")), "tool_search", None, item.get("arguments"), at_ms)
 
     def _call_output(self, item: dict[str, Any], at_ms: int | None) -> None:
         output = item.get("output")
@@ -394,20 +392,20 @@ class Rollout:
         if id_ is None or tool is None:
             # Its call is lost; what it says is not.
             item_ = Item(Kind.TOOL, status=told.status or Status.OK, output=told.output, at_ms=at_ms)
-            self._note(id_, self._add(item_), told)
+            self.calls.note(id_, self._add(item_), told)
             return
-        self._close(tool, told)
+        self.calls.close(tool, told)
         if tool.starts_agent and (agent := notices.started_agent(output)) is not None:
-            self._note_agent(id_, tool, agent)
+            self.calls.note_agent(id_, tool, agent)
 
     def _web_search_call(self, item: dict[str, Any], at_ms: int | None) -> None:
         call = tools.web_search_call(item.get("action"), None)
-        self._lone_tool("item", text(item.get("id")), call, Result(None, tools.event_status(item)), at_ms)
+        self.calls.take_lone("item", text(item.get("id")), call, Result(None, tools.event_status(item)), at_ms)
 
     def _image_generation_call(self, item: dict[str, Any], at_ms: int | None) -> None:
         label = f"image generation: {tools.first_line(text(item.get('revised_prompt')) or '')}".removesuffix(": ")
         call = Call(label, text(item.get("revised_prompt")))
-        self._lone_tool("item", text(item.get("id")), call, Result(None, tools.event_status(item)), at_ms)
+        self.calls.take_lone("item", text(item.get("id")), call, Result(None, tools.event_status(item)), at_ms)
 
     # What the interface showed.
 
@@ -464,14 +462,14 @@ class Rollout:
         self._take_turn_id(text(event.get("turn_id")), is_start=True)
 
     def _task_complete(self, event: dict[str, Any], at_ms: int | None) -> None:
-        self.interrupt_tools()
+        self.calls.interrupt()
         self.state.turn_id = None
         if event.get("error"):
             error = event["error"]
             self._notice(f"error: {text(fields(error).get('message')) or readable(error)}", at_ms)
 
     def _turn_aborted(self, event: dict[str, Any], at_ms: int | None) -> None:
-        self.interrupt_tools()
+        self.calls.interrupt()
         self.state.turn_id = None
         self._notice(notices.aborted(event), at_ms)
 
@@ -507,22 +505,22 @@ class Rollout:
             text(event.get("aggregated_output")) or text(event.get("stdout")) or text(event.get("formatted_output"))
         )
         told = Result(output or None, tools.event_status(event))
-        self._event_tool(event, call, told, at_ms, is_lone=event.get("source") == "user_shell")
-        self._stderr(call, event, at_ms)
+        self.calls.take_event(event, call, told, at_ms, is_lone=event.get("source") == "user_shell")
+        self.calls.add_stderr(call, event, at_ms)
 
     def _patch_end(self, event: dict[str, Any], at_ms: int | None) -> None:
         call = tools.changes_call(event.get("changes"))
-        self._event_tool(event, call, Result(text(event.get("stdout")) or None, tools.event_status(event)), at_ms)
-        self._stderr(call, event, at_ms)
+        self.calls.take_event(event, call, Result(text(event.get("stdout")) or None, tools.event_status(event)), at_ms)
+        self.calls.add_stderr(call, event, at_ms)
 
     def _mcp_end(self, event: dict[str, Any], at_ms: int | None) -> None:
         told = fields(event.get("invocation")) or event
         call = tools.mcp_call(told.get("server"), told.get("tool"), told.get("arguments"))
-        self._event_tool(event, call, tools.mcp_result(event), at_ms)
+        self.calls.take_event(event, call, tools.mcp_result(event), at_ms)
 
     def _web_search_end(self, event: dict[str, Any], at_ms: int | None) -> None:
         call = tools.web_search_call(event.get("action"), event.get("query"))
-        self._event_tool(event, call, Result(None, tools.event_status(event)), at_ms, is_lone=True)
+        self.calls.take_event(event, call, Result(None, tools.event_status(event)), at_ms, is_lone=True)
 
     def _extension(self, item: dict[str, Any], at_ms: int | None) -> None:
         kind = str(item.get("kind") or item.get("name") or "extension")
@@ -531,184 +529,51 @@ class Rollout:
             return
         told = {key: value for key, value in item.items() if key not in ("type", "id", "kind", "status")}
         call = Call(kind, readable(told) if told else None)
-        self._event_tool(item, call, Result(None, tools.event_status(item)), at_ms)
+        self.calls.take_event(item, call, Result(None, tools.event_status(item)), at_ms)
 
     def _view_image(self, event: dict[str, Any], at_ms: int | None) -> None:
-        self._event_tool(event, tools.call("view_image", None, event), Result(None, Status.OK), at_ms)
+        self.calls.take_event(event, tools.call("view_image", None, event), Result(None, Status.OK), at_ms)
 
     def _image_end(self, event: dict[str, Any], at_ms: int | None) -> None:
         prompt = text(event.get("revised_prompt")) or ""
         call = Call(f"image generation: {tools.first_line(prompt)}".removesuffix(": "), prompt or None)
         told = Result(text(event.get("saved_path")), tools.event_status(event))
-        self._event_tool(event, call, told, at_ms, is_lone=True)
+        self.calls.take_event(event, call, told, at_ms, is_lone=True)
 
     def _dynamic_request(self, event: dict[str, Any], at_ms: int | None) -> None:
         call = tools.call(text(event.get("tool")) or "", None, event.get("arguments"))
-        self._event_tool(event, call, Result(None, None), at_ms, is_end=False)
+        self.calls.take_event(event, call, Result(None, None), at_ms, is_end=False)
 
     def _dynamic_response(self, event: dict[str, Any], at_ms: int | None) -> None:
         call = tools.call(text(event.get("tool")) or "", None, event.get("arguments"))
         content = event.get("content_items", event.get("contentItems"))
-        self._event_tool(event, call, Result(joined(content) or None, tools.event_status(event)), at_ms)
+        self.calls.take_event(event, call, Result(joined(content) or None, tools.event_status(event)), at_ms)
 
     def _collab_end(self, event: dict[str, Any], at_ms: int | None) -> None:
         kind = str(event.get("tool") or event.get("type")).removesuffix("_end").removeprefix("collab_")
         id_ = text(event.get("call_id")) or text(event.get("id"))
         call = tools.call(kind, None, {"prompt": event.get("prompt") or ""})
-        self._event_tool(event, call, Result(None, None), at_ms)
+        self.calls.take_event(event, call, Result(None, None), at_ms)
         tool, agent = self.state.tools.get(id_ or ""), text(event.get("new_thread_id"))
         if agent is None and "spawn" in kind:
             receivers = event.get("receiver_thread_ids")
             agent = text(receivers[0]) if isinstance(receivers, list) and receivers else None
         if id_ is not None and tool is not None and agent:
-            self._note_agent(id_, tool, agent)
-
-    # Tools.
-
-    def _open(self, id_: str | None, name: str, namespace: str | None, arguments: Any, at_ms: int | None) -> None:
-        call = tools.call(name, namespace, arguments)
-        known = self.state.tools.get(id_) if id_ else None
-        if known is not None and not known.has_call:
-            known.has_call = True  # an event told of it before
-            self.turns.complete(known.place, label=call.label, input=call.input)
-            return
-        place = self._add(Item(Kind.TOOL, label=call.label, status=Status.RUNNING, input=call.input, at_ms=at_ms))
-        if id_ is None:
-            return
-        tool = Tool(*place, process=call.process, starts_agent=name in _SPAWNS)
-        self._remember(id_, tool)
-        if name == tools.PROGRAM:
-            self.state.program = id_
-        if tool.starts_agent:
-            self.agents[id_] = AgentCall(id_, *place)
-
-    def _close(self, tool: Tool, told: Result) -> None:
-        """Complete a call with an account of its end, of which there may be two."""
-        status = told.status
-        if tool.process is not None:
-            status = self._told_of_process(tool.process, told)
-        if status is not None:
-            tool.is_sure = True
-        elif not tool.is_sure:
-            status = Status.OK
-        output = None
-        if told.output is not None and len(told.output) > tool.output_chars:
-            output, tool.output_chars = told.output, len(told.output)
-        self.turns.complete(tool.place, status=status, output=output)
-        tool.is_open = False
-        if told.process is not None and tool.process is None:
-            self._runs_on(told.process, tool.place)
-
-    def _runs_on(self, process: str, place: Place) -> None:
-        processes = self.state.processes
-        processes[process] = place
-        if len(processes) > MAX_PROCESSES:
-            del processes[next(iter(processes))]
-
-    def _told_of_process(self, process: str, told: Result) -> Status | None:
-        """What an answer of a running process says of the call that started it, and of the one that asked."""
-        if told.status is Status.RUNNING:
-            return Status.OK
-        place = self.state.processes.get(process)
-        if place is not None and told.status is not None:
-            del self.state.processes[process]
-            self.turns.complete(place, status=told.status)
-        return told.status
-
-    def _event_tool(
-        self,
-        event: dict[str, Any],
-        call: Call,
-        told: Result,
-        at_ms: int | None,
-        *,
-        is_end: bool = True,
-        is_lone: bool = False,
-    ) -> None:
-        """What an event tells of a tool: more about a call, or all there is to know of one that a program made."""
-        id_ = text(event.get("call_id")) or text(event.get("callId")) or text(event.get("id"))
-        known = self.state.tools.get(id_) if id_ else None
-        if known is not None:
-            if is_end:
-                self._close(known, told)
-            return
-        if is_lone:
-            self._lone_tool("event", id_, call, told, at_ms)
-            return
-        program = self.state.tools.get(self.state.program or "")
-        if program is not None:
-            # The tools that it calls tell better what it does than its first line.
-            self.turns.complete(program.place, label=tools.PROGRAM)
-        status = told.status or (Status.OK if is_end else Status.RUNNING)
-        place = self._add(
-            Item(Kind.TOOL, label=call.label, status=status, input=call.input, output=told.output, at_ms=at_ms)
-        )
-        self._note(id_, place, told, is_open=not is_end)
-
-    def _lone_tool(self, layer: str, id_: str | None, call: Call, told: Result, at_ms: int | None) -> None:
-        """A tool that is told of in one record of each layer, perhaps without a common id."""
-        if id_ is not None and id_ in self.state.tools:
-            return
-        twins = self.state.twins
-        label = _hash(call.label)
-        twin = next((twin for twin in twins if twin[0] != layer and twin[1] == label), None)
-        if twin is not None:
-            twins.remove(twin)
-            return
-        twins.append((layer, label))
-        del twins[:-MAX_TWINS]
-        status = told.status or Status.OK
-        place = self._add(
-            Item(Kind.TOOL, label=call.label, status=status, input=call.input, output=told.output, at_ms=at_ms)
-        )
-        self._note(id_, place, told)
-
-    def _note(self, id_: str | None, place: Place, told: Result, *, is_open: bool = False) -> None:
-        if id_ is not None:
-            chars = len(told.output or "")
-            self._remember(
-                id_,
-                Tool(*place, has_call=False, is_open=is_open, is_sure=told.status is not None, output_chars=chars),
-            )
-
-    def _note_agent(self, id_: str, tool: Tool, session: str) -> None:
-        self.agents[id_] = AgentCall(id_, *tool.place, session)
-
-    def _remember(self, id_: str, tool: Tool) -> None:
-        known = self.state.tools
-        known.pop(id_, None)
-        known[id_] = tool
-        if len(known) > 2 * MAX_CLOSED_TOOLS:
-            closed = [id_ for id_, tool in known.items() if not tool.is_open]
-            for id_ in closed[:-MAX_CLOSED_TOOLS]:
-                del known[id_]
-
-    def interrupt_tools(self) -> None:
-        """What has no output when its turn ends will have none, unless one comes late."""
-        for tool in self.state.tools.values():
-            if tool.is_open:
-                tool.is_open = False
-                self.turns.complete(tool.place, status=Status.FAILED)
-
-    def _stderr(self, call: Call, event: dict[str, Any], at_ms: int | None) -> None:
-        stderr = text(event.get("stderr"))
-        if stderr and stderr.strip():
-            command = call.label.removeprefix("shell: ")
-            self._add(Item(Kind.PROCESS, command=command, output=stderr, at_ms=at_ms))
+            self.calls.note_agent(id_, tool, agent)
 
     # Turns.
 
     def _take_prompt(self, kind: str, words: str, at_ms: int | None) -> None:
         """A message starts a turn, also one that was typed while the agent works."""
         state = self.state
-        digest = _hash(words)
+        hashed = digest(words)
         last = state.last_prompt
-        if last is not None and last[0] != kind and last[1] == digest and not last[2]:
-            state.last_prompt = kind, digest, True  # written once more, in the other form
+        if last is not None and last[0] != kind and last[1] == hashed and not last[2]:
+            state.last_prompt = kind, hashed, True  # written once more, in the other form
             return
-        state.last_prompt = kind, digest, False
+        state.last_prompt = kind, hashed, False
         # A turn's time is told once: it must be the same whether the item was all there was, or the event was, too.
-        at = state.sent[1] if state.sent is not None and state.sent[0] == digest else self._or_known(at_ms)
+        at = state.sent[1] if state.sent is not None and state.sent[0] == hashed else self._or_known(at_ms)
         state.sent = None
         if self._leaves_out:
             state.held = words, at
@@ -717,8 +582,8 @@ class Rollout:
 
     def _start_turn(self, words: str, at_ms: int, origin: str | None) -> None:
         state = self.state
-        self.interrupt_tools()
-        state.first_prompt = state.first_prompt or _hash(words)
+        self.calls.interrupt()
+        state.first_prompt = state.first_prompt or digest(words)
         state.title = state.title or prompts.title_of(words)[:MAX_TITLE_CHARS]
         state.program, state.twins, state.compactions = None, [], []
         self.turns.start(Item(Kind.USER, text=words, at_ms=at_ms), at_ms, origin, self._is_copy)
@@ -776,10 +641,6 @@ def _stamp_ms(stamp: str) -> int | None:
         second_ms = _whole_second_ms(stamp[:19])
         return None if second_ms is None else second_ms + int(stamp[20:23])
     return in_calendar(parse_iso(stamp))
-
-
-def _hash(words: str) -> str:
-    return blake2b(words.encode("utf-8", "replace"), digest_size=16).hexdigest()
 
 
 _Take = Callable[[Rollout, dict[str, Any], int | None], None]

@@ -167,7 +167,7 @@ class CodexSource:
                 return
             is_news = state.turns.is_anew or since is None or tail.position.offset > since.offset
             if is_news and time.time_ns() - transcript.mtime_ns > STALE_SECONDS * 1_000_000_000:
-                rollout.interrupt_tools()
+                rollout.calls.interrupt()
             if is_news or self._title(transcript, state) != reading.title:
                 # Behind a damage there may have been more, which an earlier reading has got: it stays.
                 yield self._part(transcript, reading, rollout, is_last=damage is None)
@@ -191,7 +191,7 @@ class CodexSource:
             tuple(rollout.skipped),
             turns=state.turns.turn if is_anew and is_last else None,
             is_from_start=is_first,
-            calls=tuple(rollout.agents.values()),
+            calls=tuple(rollout.calls.agents.values()),
             supersedes=self._home(transcript.root).others(transcript.path),
         )
 

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from hashlib import blake2b
 from typing import Any
 
 
@@ -39,6 +40,11 @@ def readable(value: Any) -> str:
     if isinstance(value, dict):
         return "\n".join(f"{key}: {one if isinstance(one, str) else _compact(one)}" for key, one in value.items())
     return _compact(value)
+
+
+def digest(words: str) -> str:
+    """Stands for a text where only its sameness matters."""
+    return blake2b(words.encode("utf-8", "replace"), digest_size=16).hexdigest()
 
 
 def _compact(value: Any) -> str:
