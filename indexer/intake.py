@@ -53,7 +53,7 @@ class Intake:
         try:
             for part in source.read(transcript, since):
                 self._learn(part.facts.project, taken.session)
-                is_from_start = is_first and (since is None or source.is_whole_record or part.is_from_start)
+                is_from_start = part.is_from_start or (is_first and (since is None or source.is_whole_record))
                 with self._store.transaction():
                     session, chunks = self._put(source, transcript, taken.session, part, lane)
                     self._store.put_skipped(
@@ -132,14 +132,14 @@ class Intake:
     def _identify(self, source: Source, transcript: Transcript, part: Part) -> tuple[int | None, str]:
         """The session that a file not seen before belongs to, None for a new one, and its key.
 
-        A session whose own file is gone has moved here; beside a live file with the same key this is
-        another session.
+        A session whose own file is gone, or goes on in this one, has moved here; beside a live file with the
+        same key this is another session.
         """
         key = part.facts.key
         session = self._store.session_with_key(source.name, key)
         if session is None:
             session = self._moved(source, part)
-        elif not self._have_gone(self._store.files_of_session(session)):
+        elif not self._have_gone(self._going_on_in(part, self._store.files_of_session(session))):
             key = f"{key}\n{os.fsencode(transcript.path).decode('utf-8', 'backslashreplace')}"
             session = self._store.session_with_key(source.name, key)
         if session is not None:
@@ -161,6 +161,11 @@ class Intake:
     def _begins_like(self, session: int, part: Part) -> bool:
         first = self._store.first_item(session)
         return first is None or first == _first_item(part)
+
+    def _going_on_in(self, part: Part, files: list[KnownFile]) -> list[KnownFile]:
+        """The files but those whose session goes on in the one of this part."""
+        superseded = {os.fsencode(path) for path in part.supersedes}
+        return [file for file in files if file.path not in superseded]
 
     def _have_gone(self, files: list[KnownFile]) -> bool:
         return not any(os.path.lexists(file.path) for file in files)

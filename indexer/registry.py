@@ -8,12 +8,13 @@ is opened. As it may come with a cloned repository it is treated as hostile.
 import os
 import sqlite3
 import time
+from collections.abc import Callable, Collection, Sequence
 from contextlib import closing
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
-from indexer.sources.files import opened
+from indexer.files import opened
 
 Numbers: TypeAlias = dict[int, tuple[str, str | None]]
 """By number, the kind and the id of what it was given to; an id of None is a tombstone."""
@@ -53,26 +54,54 @@ def read_registry(project: Path, scratch: Path) -> Numbers | None:
     None where nothing could be learnt: there is no registry, or it is damaged, hostile, of another shape,
     or written to all the time. What was known before then still holds.
     """
+    rows = read_table(
+        [project / ".cydonia" / name for name in _NAMES],
+        scratch,
+        "entries",
+        ("number", "kind", "id"),
+        lambda _: (
+            "SELECT number, kind, id FROM main.entries WHERE typeof(number) = 'integer' AND number > 0"
+            f" AND typeof(kind) = 'text' AND length(kind) <= {MAX_NAME_CHARS}"
+            f" AND (id IS NULL OR (typeof(id) = 'text' AND length(id) <= {MAX_NAME_CHARS}))"
+        ),
+        lambda: registry_signature(project),
+    )
+    return None if rows is None else {number: (kind, id_) for number, kind, id_ in rows}
+
+
+def read_table(
+    databases: Sequence[Path],
+    scratch: Path,
+    table: str,
+    columns: Sequence[str],
+    query: Callable[[Collection[str]], str],
+    signature: Callable[[], object],
+) -> list[tuple[Any, ...]] | None:
+    """The rows of a table in the first of some SQLite databases that is there, by way of a copy in `scratch`.
+
+    `query` makes the statement from the columns that the table has, of which there must be `columns`;
+    `signature` changes when a database does. None where nothing could be learnt.
+    """
     try:
         scratch.mkdir(mode=0o700, parents=True, exist_ok=True)
         with TemporaryDirectory(dir=scratch, prefix="registry-") as folder:
             copy = Path(folder) / "copy.db"
-            return _read(copy) if _copy(project, copy) else None
+            return _read(copy, table, columns, query) if _copy(databases, copy, signature) else None
     except (OSError, sqlite3.Error, UnicodeDecodeError, _Hostile):
         # UnicodeDecodeError: SQLite quotes the damaged bytes in its message, and sqlite3 fails to decode that.
         return None
 
 
-def _copy(project: Path, copy: Path) -> bool:
-    """Copy the registry as it is at one moment; whether there is one, and there was such a moment."""
+def _copy(databases: Sequence[Path], copy: Path, signature: Callable[[], object]) -> bool:
+    """Copy a database as it is at one moment; whether there is one, and there was such a moment."""
     for _ in range(_TRIES):
-        before = registry_signature(project)
-        name = next((name for name in _NAMES if _signature(project / ".cydonia" / name) is not None), None)
-        if name is None:
+        before = signature()
+        database = next((database for database in databases if _signature(database) is not None), None)
+        if database is None:
             return False
         for suffix in _SUFFIXES:
-            _copy_file(project / ".cydonia" / f"{name}{suffix}", copy.with_name(copy.name + suffix))
-        if registry_signature(project) == before:
+            _copy_file(database.with_name(database.name + suffix), copy.with_name(copy.name + suffix))
+        if signature() == before:
             return True
     return False
 
@@ -97,7 +126,9 @@ def _copy_file(source: Path, target: Path) -> None:
             raise _Hostile
 
 
-def _read(copy: Path) -> Numbers:
+def _read(
+    copy: Path, table: str, columns: Sequence[str], query: Callable[[Collection[str]], str]
+) -> list[tuple[Any, ...]]:
     deadline = time.monotonic() + MAX_SECONDS
     with closing(sqlite3.connect(copy, isolation_level=None)) as database:
         database.set_progress_handler(lambda: time.monotonic() > deadline, 10_000)
@@ -106,30 +137,26 @@ def _read(copy: Path) -> Numbers:
         database.execute("PRAGMA trusted_schema = OFF")
         database.execute("PRAGMA cell_size_check = ON")
         database.execute("PRAGMA mmap_size = 0")
-        _check_shape(database)
-        rows = database.execute(
-            "SELECT number, kind, id FROM main.entries WHERE typeof(number) = 'integer' AND number > 0"
-            " AND typeof(kind) = 'text' AND length(kind) <= :chars"
-            " AND (id IS NULL OR (typeof(id) = 'text' AND length(id) <= :chars)) LIMIT :rows",
-            {"chars": MAX_NAME_CHARS, "rows": MAX_ROWS + 1},
-        ).fetchall()
+        statement = query(_plain_columns(database, table, columns))
+        rows = database.execute(f"{statement} LIMIT {MAX_ROWS + 1}").fetchall()
     if len(rows) > MAX_ROWS:
         raise _Hostile
-    return {number: (kind, id_) for number, kind, id_ in rows}
+    return rows
 
 
-def _check_shape(database: sqlite3.Connection) -> None:
-    """Refuse an `entries` that computes: a view, a virtual table, generated columns.
+def _plain_columns(database: sqlite3.Connection, table: str, columns: Sequence[str]) -> set[str]:
+    """The columns of a table; one that computes is refused: a view, a virtual table, generated columns.
 
     Raises:
         _Hostile: it is no plain table with the columns that are read.
     """
     tables = database.execute(
-        "SELECT count(*) FROM main.sqlite_master WHERE name = 'entries' AND type = 'table' AND rootpage > 0"
+        "SELECT count(*) FROM main.sqlite_master WHERE name = ? AND type = 'table' AND rootpage > 0", (table,)
     ).fetchone()
-    hidden = {row[1]: row[6] for row in database.execute("PRAGMA main.table_xinfo('entries')")}
-    if tables != (1,) or any(hidden.get(column) != 0 for column in ("number", "kind", "id")):
+    plain = {row[1] for row in database.execute(f"PRAGMA main.table_xinfo('{table}')") if row[6] == 0}
+    if tables != (1,) or not plain.issuperset(columns):
         raise _Hostile
+    return plain
 
 
 def _signature(path: Path) -> tuple[int, int, int, int] | None:

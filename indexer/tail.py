@@ -14,12 +14,15 @@ from types import TracebackType
 from typing import Any, Self
 
 from indexer.decode import BadJson, decode_object
-from indexer.sources.files import opened
+from indexer.files import opened
 
 HEAD_BYTES = 4096
 """How many bytes are remembered, by their hash, of a file's head and of what stands before the position."""
 
 BLOCK_BYTES = 1 << 20
+
+PEEK_BYTES = 4096
+"""How much of a line's beginning is shown before it is read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +65,8 @@ class Line:
     """Whether NULs were taken off; with nothing else on the line `raw` is empty."""
     is_rest: bool = False
     """Whether this is what came, later, of a line that was read before it had its end."""
+    is_cut: bool = False
+    """Whether this is only as much of the line's beginning as is wanted."""
 
 
 class Tail:
@@ -77,18 +82,32 @@ class Tail:
         OSError: the file cannot be read.
     """
 
-    def __init__(self, path: Path, since: Position | None = None, *, settle_ms: int = 2000) -> None:
+    def __init__(
+        self,
+        path: Path,
+        since: Position | None = None,
+        *,
+        settle_ms: int = 2000,
+        until: int | None = None,
+        wanted: Callable[[bytes], int | None] | None = None,
+    ) -> None:
+        """`until` is where to stop, in bytes, just past a newline.
+
+        `wanted` is shown the beginning of each line, 4 KiB or all of it, once the lines before it were
+        yielded. It says how many bytes of that are enough, 0 for a line that is not to be yielded at all, or
+        None for the whole line. What is not wanted is never put together, however long it is.
+        """
         self._path = path
         self._since = since
         self._settle_ms = settle_ms
+        self._until = until
         self._opened = opened(path)
         self.is_anew = since is None
         """Whether the pass starts at the file's beginning: there was no position, or the file was replaced."""
         self.is_torn = False
         """After the pass: whether an unfinished last line is left that was touched less than `settle_ms` ago."""
-        self.can_be_dropped: Callable[[bytes], bool] | None = None
-        """Set it to have lines left out: it gets a line's first bytes (4 KiB, or all of a shorter one), once what came
-        before has been taken. A line that is left out is never held as a whole, however long it is."""
+        self.wanted = wanted
+        """As above; it may also be set when the pass has been entered."""
 
     def __enter__(self) -> Self:
         self._descriptor = self._opened.__enter__()
@@ -99,9 +118,9 @@ class Tail:
         self._offset = since.offset if since else 0
         self._lines = since.lines if since else 0
         self._is_amid_line = since.is_amid_line if since else False
-        self._head = self._pread(min(HEAD_BYTES, self._offset), 0)
-        self._before = self._pread(min(HEAD_BYTES, self._offset), max(0, self._offset - HEAD_BYTES))
         self._block, self._block_offset = b"", self._offset
+        self._edge_of_earlier = b""
+        self._remember()
         self.line_offset = self._offset
         """Where the line begins that came last."""
         return self
@@ -113,40 +132,51 @@ class Tail:
 
     def __iter__(self) -> Iterator[Line]:
         pieces: list[bytes] = []
-        is_dropping = False
+        is_judged = False
+        """Whether enough was seen, of the line that a block cut, to know how much of it is wanted: `enough`."""
+        enough: int | None = None
         for block in self._blocks():
             start = 0
             while (stop := block.find(b"\n", start)) >= 0:
-                pieces.append(block[start:stop])
-                raw = b"".join(pieces)
-                pieces.clear()
+                raw = block[start:stop]
+                if pieces:
+                    raw = b"".join([*pieces, raw])
+                    pieces.clear()
                 start = stop + 1
                 is_rest = self._is_amid_line
+                if not is_judged and not is_rest:
+                    enough = self._enough(raw)
                 self.line_offset = self._offset
                 self._offset, self._is_amid_line = self._block_offset + start, False
                 self._lines += not is_rest
-                is_wanted = not is_dropping and raw and not raw.isspace()
-                is_dropping = False
-                if is_wanted and (is_rest or not self._is_dropped(raw)):
-                    yield self._line(raw, is_rest=is_rest)
-            if not is_dropping:
-                pieces.append(block[start:])
-                # Asked while its head has just been read: more of a line that is not wanted is not kept.
-                if not self._is_amid_line and len(pieces) <= 2 and self._is_dropped(b"".join(pieces)):
-                    pieces.clear()
-                    is_dropping = True
+                if enough is not None:
+                    raw = raw[:enough]
+                if raw and not raw.isspace():
+                    yield self._line(raw, is_rest=is_rest, is_cut=enough is not None)
+                is_judged, enough = False, None
+            pieces.append(block[start:])
+            if not is_judged and not self._is_amid_line and self.wanted is not None:
+                beginning = b"".join(pieces)[:PEEK_BYTES]
+                if len(beginning) == PEEK_BYTES:
+                    is_judged, enough = True, self._enough(beginning)
+            if enough is not None:
+                pieces[:] = [b"".join(pieces)[:enough]]
+        if enough is not None:  # without its end nobody knows whether it is whole
+            self.is_torn = not self._is_quiet()
+            return
         last = b"".join(pieces)
         if self._is_amid_line or not last or last.isspace():
             return
         if not self._is_quiet():
             self.is_torn = True
         elif _is_object(last):
+            enough = None if is_judged else self._enough(last)
             self.line_offset = self._offset
             self._offset += len(last)
             self._is_amid_line = True
             self._lines += 1
-            if not self._is_dropped(last):
-                yield self._line(last)
+            if enough is None or enough > 0:
+                yield self._line(last[:enough], is_cut=enough is not None)
 
     @property
     def position(self) -> Position:
@@ -176,10 +206,15 @@ class Tail:
             return (self._before + self._block[:used])[-HEAD_BYTES:]
         return self._edge_of_earlier  # an unfinished line began in an earlier block
 
+    def _remember(self) -> None:
+        self._head = self._pread(min(HEAD_BYTES, self._offset), 0)
+        self._before = self._pread(min(HEAD_BYTES, self._offset), max(0, self._offset - HEAD_BYTES))
+
     def _blocks(self) -> Iterator[bytes]:
         at = self._offset
-        while at < self._stat.st_size:
-            block = self._pread(min(BLOCK_BYTES, self._stat.st_size - at), at)
+        end = self._stat.st_size if self._until is None else min(self._until, self._stat.st_size)
+        while at < end:
+            block = self._pread(min(BLOCK_BYTES, end - at), at)
             if not block:  # cut while it was read: the next pass sees a shorter file
                 return
             self._edge_of_earlier = self._edge()
@@ -211,8 +246,8 @@ class Tail:
         for offset in range(0, end, BLOCK_BYTES):
             yield self._pread(min(BLOCK_BYTES, end - offset), offset)
 
-    def _is_dropped(self, raw: bytes) -> bool:
-        return self.can_be_dropped is not None and self.can_be_dropped(raw[:HEAD_BYTES])
+    def _enough(self, raw: bytes) -> int | None:
+        return None if self.wanted is None else self.wanted(raw[:PEEK_BYTES])
 
     def _pread(self, length: int, offset: int) -> bytes:
         return os.pread(self._descriptor, length, offset)
@@ -221,10 +256,10 @@ class Tail:
         # A clock that runs ahead, as on a network disk, must not keep a last line waiting for ever.
         return abs(time.time_ns() - self._stat.st_mtime_ns) >= self._settle_ms * 1_000_000
 
-    def _line(self, raw: bytes, *, is_rest: bool = False) -> Line:
+    def _line(self, raw: bytes, *, is_rest: bool = False, is_cut: bool = False) -> Line:
         bare = raw.removesuffix(b"\r")
         text = bare.strip(b"\0")
-        return Line(self._lines, text, has_nuls=len(text) < len(bare), is_rest=is_rest)
+        return Line(self._lines, text, len(text) < len(bare), is_rest, is_cut)
 
 
 def _is_object(raw: bytes) -> bool:

@@ -43,6 +43,11 @@ def default_cydonia_state_file() -> Path:
     return Path.home() / ".config" / "cydonia" / "state.toml"
 
 
+def default_codex_home() -> Path:
+    """`~/.codex`, or where `CODEX_HOME` says."""
+    return Path(os.environ.get("CODEX_HOME") or Path.home() / ".codex")
+
+
 def absolute(path: Path) -> Path:
     """The path with `~` expanded and made absolute; symbolic links stay, and it need not exist."""
     return path.expanduser().absolute()
@@ -117,12 +122,23 @@ class ClaudeCodeSettings(Section):
     )
 
 
+class CodexSettings(Section):
+    """`[sources.codex]`"""
+
+    enabled: bool = Field(default=True, description="Whether Codex threads are indexed.")
+    folders: list[AbsolutePath] | None = Field(
+        default=None,
+        description="Codex homes, with `sessions` and `archived_sessions` in them. Unset: CODEX_HOME, else ~/.codex.",
+    )
+
+
 class SourcesSettings(Section):
     """`[sources]`"""
 
     cydonia: CydoniaSettings = Field(default_factory=CydoniaSettings)
     turn_file: TurnFileSettings = Field(default_factory=TurnFileSettings)
     claude_code: ClaudeCodeSettings = Field(default_factory=ClaudeCodeSettings)
+    codex: CodexSettings = Field(default_factory=CodexSettings)
 
 
 class AccessSettings(Section):

@@ -3,5 +3,6 @@
 CYDONIA = "cydonia"
 TURN_FILE = "turn-file"
 CLAUDE_CODE = "claude-code"
+CODEX = "codex"
 
-SOURCES = (CYDONIA, TURN_FILE, CLAUDE_CODE)
+SOURCES = (CYDONIA, TURN_FILE, CLAUDE_CODE, CODEX)

@@ -6,11 +6,12 @@ from pathlib import Path
 from indexer.sources.base import Root, Source
 from indexer.sources.claude_code import ClaudeCodeSource
 from indexer.sources.claude_code.places import recognised as claude_code_projects
+from indexer.sources.codex import CodexSource, codex_home_of
 from indexer.sources.cydonia import SESSIONS_FOLDER, CydoniaSource
 from indexer.sources.files import listed
 from indexer.sources.turn_file import TurnFileSource, is_turn_file
 from schemas.errors import InvalidArgument, quoted
-from schemas.settings import Settings, default_data_dir, resolved
+from schemas.settings import Settings, default_codex_home, default_data_dir, resolved
 
 
 def sources_for(settings: Settings) -> list[Source]:
@@ -24,11 +25,9 @@ def sources_for(settings: Settings) -> list[Source]:
     projects: list[Path] = []
     folders: list[Path] = []
     claude_folders: list[Path] = []
-    cydonia, turn_file, claude_code = (
-        settings.sources.cydonia,
-        settings.sources.turn_file,
-        settings.sources.claude_code,
-    )
+    codex_homes: list[Path] = []
+    cydonia, turn_file = settings.sources.cydonia, settings.sources.turn_file
+    claude_code, codex = settings.sources.claude_code, settings.sources.codex
     for root in map(resolved, settings.roots):
         if is_cydonia_project(root):
             projects.append(_enabled(root, cydonia.enabled, CydoniaSource.name))
@@ -36,11 +35,15 @@ def sources_for(settings: Settings) -> list[Source]:
             claude_folders.append(_enabled(found, claude_code.enabled, ClaudeCodeSource.name))
         elif holds_turn_files(root):
             folders.append(_enabled(root, turn_file.enabled, TurnFileSource.name))
+        elif (home := codex_home_of(root)) is not None:
+            _enabled(root, codex.enabled, CodexSource.name)
+            codex_homes.append(home)
         else:
             raise InvalidArgument(
                 "root",
                 f"{quoted(str(root))} holds no transcripts: it is neither a project with a folder "
-                f"{SESSIONS_FOLDER}, nor a folder of Claude Code's sessions, nor one with *.turns.jsonl files",
+                f"{SESSIONS_FOLDER}, nor a folder of Claude Code's sessions, nor one in which Codex keeps its own,"
+                " nor one with *.turns.jsonl files",
             )
     sources: list[Source] = []
     is_state_read = settings.discover or "state_file" in cydonia.model_fields_set
@@ -61,6 +64,14 @@ def sources_for(settings: Settings) -> list[Source]:
         usual_folders = default_claude_folders() if claude_code.folders is None and settings.discover else []
         if claude_folders or usual_folders:
             sources.append(ClaudeCodeSource(_outermost(claude_folders), usual_folders))
+    if codex.enabled:
+        usual_home = None
+        if codex.folders is not None:
+            codex_homes += map(resolved, codex.folders)
+        elif settings.discover:
+            usual_home = resolved(default_codex_home())
+        if codex_homes or usual_home is not None:
+            sources.append(CodexSource(codex_homes, usual_home))
     return sources
 
 

@@ -147,6 +147,8 @@ class Part:
     """Calls of subagents that this piece brought, or of which it told more; the last word on an id counts."""
     sides: Sequence[Side] = ()
     """Sessions that lie in the same file, stored in the same transaction. They have no checkpoint of their own."""
+    supersedes: Sequence[Path] = ()
+    """Files that may still lie there, but whose session goes on in this one."""
 
 
 class Unsettled(Exception):

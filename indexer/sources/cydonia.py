@@ -26,7 +26,8 @@ from indexer.sources.base import (
     Unreadable,
     Unsettled,
 )
-from indexer.sources.files import listed, opened
+from indexer.files import opened
+from indexer.sources.files import listed
 from indexer.sources.values import seconds_as_ms, text
 from schemas.errors import quoted
 from schemas.items import Item, Kind, Status

@@ -329,7 +329,7 @@ def test_a_file_that_may_not_be_read_is_counted_and_read_when_it_may(
         return opened(name, *arguments)
 
     with monkeypatch.context() as refused:
-        refused.setattr("indexer.sources.files.os.open", refusing)
+        refused.setattr("indexer.files.os.open", refusing)
         index(settings)
         assert [(error.file, error.reason) for error in status_of(settings).sources[1].errors] == [
             (str(path), "cannot be read: Permission denied")

@@ -135,7 +135,7 @@ def test_lines_that_are_not_wanted_are_left_out_and_counted(
     monkeypatch.setattr(tail_module, "BLOCK_BYTES", block_bytes)
     path.write_bytes(b"-" + b"x" * 9000 + b"\n{}\n-\n[" + b"y" * 9000 + b"]\n-last")
     with Tail(path, settle_ms=0) as tail:
-        tail.can_be_dropped = lambda head: head.startswith(b"-")
+        tail.wanted = lambda head: 0 if head.startswith(b"-") else None
         lines = [(line.number, line.raw[:1]) for line in tail]
         position = tail.position
     assert lines == [(2, b"{"), (4, b"[")]
@@ -148,7 +148,7 @@ def test_what_is_asked_about_a_line_is_asked_after_those_before_it_were_taken(pa
     path.write_bytes(b"-1\n+\n-2\n")
     taken: list[bytes] = []
     with Tail(path) as tail:
-        tail.can_be_dropped = lambda head: b"+" in taken and head.startswith(b"-")
+        tail.wanted = lambda head: 0 if b"+" in taken and head.startswith(b"-") else None
         for line in tail:
             taken.append(line.raw)
     assert taken == [b"-1", b"+"]
@@ -162,7 +162,7 @@ def test_a_line_that_is_not_wanted_is_never_held(path: Path) -> None:
         file.write(b"\n{}\n")
     tracemalloc.start()
     with Tail(path) as tail:
-        tail.can_be_dropped = lambda head: head.startswith(b"-")
+        tail.wanted = lambda head: 0 if head.startswith(b"-") else None
         assert [line.number for line in tail] == [2]
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
@@ -242,3 +242,60 @@ def test_a_pipe_in_the_place_of_a_file_is_an_error_and_holds_nobody(path: Path) 
     os.mkfifo(path)
     with pytest.raises(OSError, match="not a regular file"):
         read(path)
+
+
+def test_a_pass_stops_where_it_is_told_to(path: Path) -> None:
+    path.write_bytes(b"1\n22\n333\n")
+    with Tail(path, until=5) as tail:
+        assert [line.raw for line in tail] == [b"1", b"22"]
+        assert (tail.position.offset, tail.position.lines, tail.is_torn) == (5, 2, False)
+
+
+@pytest.mark.parametrize("block_bytes", [7, 5000, 1 << 20])
+def test_of_a_line_no_more_is_read_than_is_wanted(
+    path: Path, monkeypatch: pytest.MonkeyPatch, block_bytes: int
+) -> None:
+    monkeypatch.setattr(tail_module, "BLOCK_BYTES", block_bytes)
+    enough = {b"a": None, b"b": 0, b"c": 3}
+    lines = [letter * length for letter in (b"a", b"b", b"c") for length in (2, 9000, 100, 4095, 4096, 4097)]
+    path.write_bytes(b"\n".join(lines) + b"\n")
+    with Tail(path, wanted=lambda beginning: enough[beginning[:1]]) as tail:
+        found = list(tail)
+        assert tail.position.offset == path.stat().st_size
+    assert found == [
+        *(Line(number, line) for number, line in enumerate(lines[:6], 1)),
+        *(Line(number, line[:3], is_cut=True) for number, line in enumerate(lines[12:], 13)),
+    ]
+
+
+def test_what_is_wanted_of_a_line_is_asked_when_the_lines_before_it_were_yielded(path: Path) -> None:
+    path.write_bytes(b"".join(b"%d" % number * 6000 + b"\n" for number in range(4)))
+    seen: list[bytes] = []
+    with Tail(path, wanted=lambda beginning: 0 if beginning[:1] in seen else None) as tail:
+        for line in tail:
+            seen += [line.raw[:1], b"%d" % (int(line.raw[:1]) + 1)]
+    assert seen == [b"0", b"1", b"2", b"3"]
+
+
+def test_a_line_that_is_not_wanted_takes_no_memory(path: Path) -> None:
+    with path.open("wb") as file:
+        for letter in (b"b", b"c"):
+            for _ in range(32):
+                file.write(letter * (1 << 20))
+            file.write(b"\n")
+    tracemalloc.start()
+    try:
+        with Tail(path, wanted=lambda beginning: 0 if beginning.startswith(b"b") else 10) as tail:
+            assert [line.raw for line in tail] == [b"c" * 10]
+        assert tracemalloc.get_traced_memory()[1] < 8 << 20
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize("ending", [b"", b"\n"])
+def test_an_unfinished_line_of_which_only_the_beginning_is_wanted_waits_for_its_end(path: Path, ending: bytes) -> None:
+    path.write_bytes(b"{}\n" + b"c" * 9000 + ending)
+    with Tail(path, wanted=lambda beginning: 3 if beginning.startswith(b"c") else None, settle_ms=60_000) as tail:
+        found = [line.raw for line in tail]
+        assert (found, tail.is_torn) == (([b"{}", b"ccc"], False) if ending else ([b"{}"], True))
+        assert tail.position.offset == (path.stat().st_size if ending else 3)

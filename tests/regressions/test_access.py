@@ -21,6 +21,7 @@ def test_status_shows_nothing_of_projects_that_callers_may_not_see(tmp_path: Pat
     everything = answered(transcripts.settings(), "/status")
     assert (everything["projects"], everything["sessions"], everything["turns"], everything["chunks"]) == (3, 3, 4, 4)
     assert [(source["files"], len(source["errors"])) for source in everything["sources"][:2]] == [(1, 0), (3, 3)]
+    assert [source["files"] for source in everything["sources"][2:] if source["files"]] == []
     assert len(everything["sources"][0]["unavailable"]) == 1
 
     allowed = answered(transcripts.settings(access={"projects": ["/home/a/kettle"]}), "/status")

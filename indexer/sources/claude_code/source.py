@@ -69,7 +69,7 @@ class ClaudeCodeSource:
             if tail.is_anew:
                 state = FileState()
             batch = Batch(state, transcript, tail, self._beside, is_first=tail.is_anew)
-            tail.can_be_dropped = batch.is_unwanted
+            tail.wanted = batch.wanted
             for line in tail:
                 batch.take(line)
                 if batch.size >= PART_BYTES and state.is_session:

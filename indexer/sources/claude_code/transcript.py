@@ -175,11 +175,12 @@ class Batch:
         else:
             self._take_sidecar(type_, value)
 
-    def is_unwanted(self, head: bytes) -> bool:
-        """Whether a line brings nothing, as its first bytes tell."""
+    def wanted(self, head: bytes) -> int | None:
+        """0 for a line that brings nothing, as its first bytes tell; None for all others."""
         # Any line may be the first to tell the directory, and its progress whom a call has started.
         state = self.state
-        return state.cwd is not None and can_be_dropped(head, but_progress=bool(state.main.unlinked))
+        is_unwanted = state.cwd is not None and can_be_dropped(head, but_progress=bool(state.main.unlinked))
+        return 0 if is_unwanted else None
 
     def part(self, position: Position, *, is_last: bool) -> Part:
         """All of it, to be stored together with how far the file was read."""

@@ -6,6 +6,7 @@ from indexer.sources import sources_for
 from indexer.sources.base import Source
 from schemas.errors import InvalidArgument
 from schemas.settings import load_settings
+from schemas.sources import SOURCES
 
 
 def roots_of(sources: list[Source]) -> dict[str, list[Path]]:
@@ -38,7 +39,12 @@ def test_the_usual_places_are_looked_for(home: Path, project: Path) -> None:
     state.parent.mkdir(parents=True)
     state.write_text(f'projects = ["{project}"]\n')
     sources = sources_for(load_settings())
-    assert [file for source in sources for file in source.state_files()] == [state]
+    assert [list(source.state_files()) for source in sources] == [
+        [state],
+        [],
+        [],
+        [home / ".codex" / "session_index.jsonl"],
+    ]
     assert roots_of(sources)["cydonia"] == [project / ".cydonia" / "sessions"]
     assert [folder.parts[-2:] for folder in roots_of(sources)["turn-file"]] == [("turndex", "turns")]
     assert roots_of(sources)["claude-code"] == [home / ".claude" / "projects"]
@@ -117,11 +123,7 @@ def test_without_discovery_only_what_is_named_is_read(tmp_path: Path, project: P
 
 
 def test_a_source_that_is_switched_off_is_not_read(tmp_path: Path, project: Path) -> None:
-    named = settings_file(
-        tmp_path,
-        "[sources.cydonia]\nenabled = false\n[sources.turn-file]\nenabled = false\n"
-        "[sources.claude-code]\nenabled = false\n",
-    )
+    named = settings_file(tmp_path, "".join(f"[sources.{name}]\nenabled = false\n" for name in SOURCES))
     assert sources_for(load_settings(named)) == []
     with pytest.raises(InvalidArgument, match="switched off"):
         sources_for(load_settings(named, {"roots": [str(project)]}))
