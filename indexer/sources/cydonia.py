@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from indexer.decode import BadJson, decode
+from indexer.files import opened
 from indexer.sources.base import (
     Append,
     Checkpoint,
@@ -26,7 +27,6 @@ from indexer.sources.base import (
     Unreadable,
     Unsettled,
 )
-from indexer.files import opened
 from indexer.sources.files import listed
 from indexer.sources.values import seconds_as_ms, text
 from schemas.errors import quoted

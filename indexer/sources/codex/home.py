@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from indexer.decode import BadJson, decode_object
+from indexer.files import opened
 from indexer.sources.base import Root, Transcript, Unreadable
 from indexer.sources.codex import lines
 from indexer.sources.codex.compressed import CompressedTail
@@ -15,7 +16,6 @@ from indexer.sources.codex.lines import Sort
 from indexer.sources.codex.names import FOLDERS, RolloutName, is_rollout, rollout_name
 from indexer.sources.codex.titles import FILE, SessionIndex, ThreadDatabase
 from indexer.sources.codex.values import fields
-from indexer.files import opened
 from indexer.sources.files import listed
 from indexer.sources.values import text
 from indexer.tail import Position, Tail

@@ -10,7 +10,6 @@ from enum import Enum, auto
 from functools import lru_cache
 from typing import NamedTuple
 
-
 IGNORED_TYPES = frozenset(
     {"world_state", "token_usage_record", "inter_agent_communication", "inter_agent_communication_metadata"}
 )

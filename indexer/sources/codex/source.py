@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from indexer.decode import BadJson, decode_object
+from indexer.files import opened
 from indexer.sources.base import (
     Checkpoint,
     Part,
@@ -25,7 +26,6 @@ from indexer.sources.codex.rollout import BetterLayer, HasBase, Rollout
 from indexer.sources.codex.state import State
 from indexer.sources.codex.titles import newest
 from indexer.sources.codex.values import fields
-from indexer.files import opened
 from indexer.sources.files import listed
 
 PART_BYTES = 4_000_000
