@@ -2,12 +2,12 @@
 
 import logging
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from enum import Enum
 from pathlib import Path
 
-from indexer.sources.base import Append, Part, Skipped, Source, Transcript, Unreadable, Unsettled, Waiting
+from indexer.sources.base import Append, Part, Side, Skipped, Source, Transcript, Unreadable, Unsettled, Waiting
 from indexer.store.chunks import item_of, row_of
 from indexer.store.writer import KnownFile, StoreWriter
 from schemas.items import Item, Layer
@@ -43,6 +43,8 @@ class Intake:
         self._learn_numbers = learn_numbers
         self._projects: dict[int, Path] = {}
         """By session, the project that its transcript named last."""
+        self._recorded: dict[tuple[str, Path], str] = {}
+        """The agents' own sessions that records are about, by source and path of those that are not read yet."""
 
     def take(self, source: Source, transcript: Transcript, lane: int, now_ms: int) -> Taken:
         """Bring the session of a transcript up to it; each part of it is one transaction."""
@@ -109,6 +111,22 @@ class Intake:
                 if self._store.session_with_key(source.name, facts.key) is None:
                     self._store.put_session(source.name, facts, None, key=facts.key, lane=lane)
 
+    def expect_records(self, found: Iterable[tuple[Source, Transcript]]) -> None:
+        """Learn, by the heads of new transcripts, of which sessions records are about to be read: these are twins.
+
+        To be done before anything is announced, as twins get no numbers.
+        """
+        self._recorded = {
+            source_and_path: recorded
+            for source_and_path, recorded in self._recorded.items()
+            if not self._store.is_read(*source_and_path)
+        }
+        for source, transcript in found:
+            recorded = source.recorded_session(transcript)
+            if recorded is not None:
+                self._recorded[source.name, transcript.path] = recorded
+        self._store.expect_records(set(self._recorded.values()))
+
     def _learn(self, project: Path, session: int | None) -> None:
         """Learn a project's numbers where a session that is new, or in another project than before, may get one."""
         if session is None or self._projects.get(session) != project:
@@ -126,8 +144,20 @@ class Intake:
             key = self._store.key_of(session)
         session = self._store.put_session(source.name, part.facts, session, key=key, lane=lane)
         chunks = self._store.apply(session, part, lane)
+        for side in part.sides:
+            chunks += self._put_side(source, session, key, side, part.facts.key, lane)
         self._store.put_file(source.name, transcript, session, part.checkpoint, is_read=False)
         return session, chunks
+
+    def _put_side(self, source: Source, session: int, key: str, side: Side, key_in_facts: str, lane: int) -> int:
+        """Store what a transcript says of another session that lies in it, whose key begins with its own."""
+        side_key = key + side.facts.key.removeprefix(key_in_facts)
+        known = self._store.side(session, side.facts.session_id)
+        if known is None:
+            known = self._store.session_with_key(source.name, side_key)
+        known = self._store.put_session(source.name, side.facts, known, key=side_key, lane=lane)
+        self._store.set_side(known, session)
+        return self._store.apply(known, side, lane)
 
     def _identify(self, source: Source, transcript: Transcript, part: Part) -> tuple[int | None, str]:
         """The session that a file not seen before belongs to, None for a new one, and its key.

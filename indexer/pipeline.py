@@ -101,6 +101,8 @@ class Pipeline:
         self.stands_still: str | None = None
         self.roots: list[tuple[Source, Root]] = []
         self._state_files: set[Path] = set()
+        self._titles_read: dict[str, list[tuple[int, int, int] | None]] = {}
+        """By source, the signatures of its state files when its titles were compared last."""
         self.indexing: Indexing | None = None
 
     # Looking.
@@ -122,6 +124,9 @@ class Pipeline:
         else:
             self._announce(new, LIVE)
             self.schedule.add(Unit(source, transcript.root, transcript.path) for source, transcript in new)
+        with self._store.transaction():
+            self._store.mint_missing()
+        self._read_retitled()
         return total
 
     def _refresh_roots(self) -> None:
@@ -157,7 +162,20 @@ class Pipeline:
         self._backlog_total += len(new)
         self._backlog_bytes_total += size
 
+    def _read_retitled(self) -> None:
+        """Plan to read transcripts whose titles stand beside them and are others now than when they were read."""
+        for source in self.sources:
+            signature = [_signature(file) for file in source.state_files()]
+            if signature == self._titles_read.get(source.name):
+                continue
+            self._titles_read[source.name] = signature
+            titles = source.titles()
+            paths = self._store.files_titled_otherwise(source.name, titles) if titles else []
+            units = (self._unit_at(Path(os.fsdecode(path))) for path in paths)
+            self.schedule.add(unit for unit in units if unit is not None)
+
     def _announce(self, new: list[tuple[Source, Transcript]], lane: int) -> None:
+        self._intake.expect_records(new)
         for source in self.sources:
             self._intake.announce(source, [transcript for one, transcript in new if one is source], lane)
 
@@ -409,6 +427,14 @@ def _transcript(unit: Unit) -> Transcript | None:
     except OSError:
         return None
     return Transcript(unit.path, unit.root, found.st_size, found.st_mtime_ns, found.st_ino, found.st_dev)
+
+
+def _signature(path: Path) -> tuple[int, int, int] | None:
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_size, found.st_mtime_ns, found.st_ino
 
 
 def _now_ms() -> int:

@@ -186,7 +186,7 @@ class Source(Protocol):
         """The folders to read now. They may come and go; one that is missing is still named."""
 
     def state_files(self) -> Sequence[Path]:
-        """Files whose change may change `roots`; watched like transcripts."""
+        """Files whose change may change `roots` or `titles`; watched like transcripts."""
 
     def listed_projects(self) -> Sequence[Path] | None:
         """Projects that the source itself lists as open; None where it keeps no such list."""
@@ -201,6 +201,12 @@ class Source(Protocol):
 
     def owns(self, root: Root, path: Path) -> bool:
         """Whether a path below a root has the name of a transcript."""
+
+    def titles(self) -> Mapping[str, str]:
+        """Titles that stand beside the transcripts, in the state files, by the source's own id of the session."""
+
+    def recorded_session(self, transcript: Transcript) -> str | None:
+        """The agent's own id of the session that this one records, as the head of the transcript tells, cheaply."""
 
     def facts(self, transcript: Transcript) -> SessionFacts | None:
         """What the head of a transcript says, cheaply; None where only a read of the whole would tell."""

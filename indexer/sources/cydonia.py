@@ -9,7 +9,7 @@ import os
 import re
 import time
 import tomllib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
@@ -39,6 +39,8 @@ PART_CHARS = 4_000_000
 """About how much text goes into one part."""
 
 _READ_BYTES = 1 << 24
+_HEAD_BYTES = 4096
+_SESSION_KEY = re.compile(rb'\n  "session": "([0-9A-Za-z._-]{1,128})"')
 _STAMP = re.compile(r"([0-9]{13})(?:-[0-9]+)?")
 _STATUSES = {"Running": Status.RUNNING, "Success": Status.OK, "Failure": Status.FAILED}
 
@@ -75,6 +77,19 @@ class CydoniaSource:
 
     def owns(self, root: Root, path: Path) -> bool:
         return _is_record(path.name) and path.parent == root.path
+
+    def titles(self) -> Mapping[str, str]:
+        return {}
+
+    def recorded_session(self, transcript: Transcript) -> str | None:
+        try:
+            with opened(transcript.path) as descriptor:
+                head = os.read(descriptor, _HEAD_BYTES)
+        except OSError:
+            return None
+        # A record is printed with an indent of two: nothing but a key of its own stands behind one.
+        found = _SESSION_KEY.search(head)
+        return None if found is None else found[1].decode()
 
     def facts(self, transcript: Transcript) -> SessionFacts | None:
         return None
@@ -171,6 +186,7 @@ def _parts(transcript: Transcript, record: dict[str, Any], content: _Content) ->
     """The whole record, in parts; only the last one's checkpoint says that it was read."""
     facts = _facts(transcript, record)
     turns, skipped = _turns(record, _first_ms(transcript.path.stem, record, content))
+    copied = _copied_items(record)
     changes: list[Append] = []
     size = 0
     is_first = True
@@ -180,11 +196,13 @@ def _parts(transcript: Transcript, record: dict[str, Any], content: _Content) ->
             size += _size(item)
             if size >= PART_CHARS:
                 is_whole = index == len(turn.items)
-                changes.append(Append(number, turn.at_ms, first, tuple(turn.items[first:index]), is_whole))
+                items = tuple(turn.items[first:index])
+                changes.append(Append(number, turn.at_ms, first, items, is_whole, is_copy=turn.end <= copied))
                 yield Part(facts, tuple(changes), {"signature": None}, is_from_start=is_first)
                 changes, size, first, is_first = [], 0, index, False
         if first < len(turn.items) or not turn.items:
-            changes.append(Append(number, turn.at_ms, first, tuple(turn.items[first:]), is_whole=True))
+            items = tuple(turn.items[first:])
+            changes.append(Append(number, turn.at_ms, first, items, is_whole=True, is_copy=turn.end <= copied))
     yield Part(
         facts,
         tuple(changes),
@@ -193,6 +211,13 @@ def _parts(transcript: Transcript, record: dict[str, Any], content: _Content) ->
         turns=len(turns),
         is_from_start=is_first,
     )
+
+
+def _copied_items(record: dict[str, Any]) -> int:
+    """How many items of a fork were copied from the record that it was forked from; 0 where it is no fork."""
+    fork = record.get("fork")
+    before = fork.get("before") if isinstance(fork, dict) and text(fork.get("session")) is not None else None
+    return before if isinstance(before, int) else 0
 
 
 def _facts(transcript: Transcript, record: dict[str, Any]) -> SessionFacts:
@@ -228,6 +253,8 @@ def _first_ms(stem: str, record: dict[str, Any], content: _Content) -> int:
 class _Turn:
     at_ms: int
     items: list[Item]
+    end: int = 0
+    """How many items of the record stand before what follows it."""
 
 
 def _turns(record: dict[str, Any], first_ms: int) -> tuple[list[_Turn], list[Skipped]]:
@@ -252,6 +279,8 @@ def _turns(record: dict[str, Any], first_ms: int) -> tuple[list[_Turn], list[Ski
             turns.append(_Turn(at_ms, [] if tag == "User" else leading))
         if item is not None:
             (turns[-1].items if turns else leading).append(item)
+        if turns:
+            turns[-1].end = index + 1
     return turns, skipped
 
 

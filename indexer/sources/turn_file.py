@@ -62,6 +62,12 @@ class TurnFileSource:
     def owns(self, root: Root, path: Path) -> bool:
         return is_turn_file(path.name)
 
+    def titles(self) -> Mapping[str, str]:
+        return {}
+
+    def recorded_session(self, transcript: Transcript) -> str | None:
+        return None
+
     def facts(self, transcript: Transcript) -> SessionFacts | None:
         with Tail(transcript.path) as tail:
             for line in tail:

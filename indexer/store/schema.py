@@ -6,7 +6,7 @@ from pathlib import Path
 
 from schemas.errors import Unavailable
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 STORE_FILE = "store.sqlite"
 
 # Times are Unix milliseconds. `sessions.id` is the session's first-seen sequence. Paths of files are the
@@ -58,6 +58,11 @@ CREATE TABLE sessions(
     is_deleted INTEGER NOT NULL DEFAULT 0,
     forked_from TEXT,
     agent_session TEXT,
+    parent_id TEXT,                           -- of a subagent: what its source calls its parent; '' where unknown
+    parent_call TEXT,
+    side_of INTEGER,                          -- the session in whose file it lies; it has none of its own
+    twin_of INTEGER,                          -- the session of the record that answers for it
+    is_retimed INTEGER NOT NULL DEFAULT 0,    -- whether a turn was indexed with another time than it has now
     started INTEGER,
     turns INTEGER NOT NULL DEFAULT 0,
     first_at INTEGER,
@@ -75,7 +80,9 @@ CREATE INDEX sessions_by_last ON sessions(last_at, id);
 CREATE TABLE turns(
     session INTEGER NOT NULL,
     turn INTEGER NOT NULL,
-    at INTEGER NOT NULL,                      -- never changes once stored
+    at INTEGER NOT NULL,                      -- that of its original, once that is known; else never changes
+    origin INTEGER,                           -- a hash of the source and of what that calls the turn
+    is_copy INTEGER NOT NULL DEFAULT 0,       -- whether the source says that it was brought along
     PRIMARY KEY(session, turn)
 ) WITHOUT ROWID;
 CREATE INDEX turns_by_time ON turns(at, session, turn);
@@ -136,9 +143,45 @@ CREATE TABLE roots(
 ) WITHOUT ROWID;
 """
 
+# How sessions and turns belong together: subagents, twins, forks and copies.
+_RELATIONS = """
+CREATE INDEX sessions_by_parent ON sessions(parent_id) WHERE parent_id IS NOT NULL;
+CREATE INDEX sessions_by_side ON sessions(side_of) WHERE side_of IS NOT NULL;
+CREATE INDEX sessions_by_twin ON sessions(twin_of) WHERE twin_of IS NOT NULL;
+CREATE INDEX sessions_by_agent_session ON sessions(agent_session) WHERE agent_session IS NOT NULL;
+CREATE INDEX sessions_by_fork ON sessions(forked_from) WHERE forked_from IS NOT NULL;
+CREATE INDEX turns_by_origin ON turns(origin) WHERE origin IS NOT NULL;
+
+CREATE TABLE calls(                           -- tool items that started a subagent
+    session INTEGER NOT NULL,
+    id TEXT NOT NULL,
+    turn INTEGER NOT NULL,
+    item INTEGER NOT NULL,                    -- its index in the turn
+    child_id TEXT,                            -- what the source calls the subagent, where the call tells
+    PRIMARY KEY(session, id)
+) WITHOUT ROWID;
+"""
+
+# By the version that they start from. What a store keeps may be nowhere else any more, so it is never made anew.
+_MIGRATIONS = {
+    1: f"""
+ALTER TABLE sessions ADD COLUMN parent_id TEXT;
+ALTER TABLE sessions ADD COLUMN parent_call TEXT;
+ALTER TABLE sessions ADD COLUMN side_of INTEGER;
+ALTER TABLE sessions ADD COLUMN twin_of INTEGER;
+ALTER TABLE turns ADD COLUMN origin INTEGER;
+ALTER TABLE turns ADD COLUMN is_copy INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE sessions ADD COLUMN is_retimed INTEGER NOT NULL DEFAULT 0;
+{_RELATIONS}
+UPDATE files SET checkpoint = NULL, mtime_ns = -1 WHERE source = 'cydonia' AND is_gone = 0; -- to learn of copies
+""",
+}
+
 
 def create_or_open(data_dir: Path) -> sqlite3.Connection:
     """The writer's connection; there is one, in the process that holds the data directory.
+
+    A store of an earlier version is brought up to this one.
 
     Raises:
         Unavailable: the database cannot be opened, or was written by a newer version.
@@ -154,9 +197,11 @@ def create_or_open(data_dir: Path) -> sqlite3.Connection:
         connection.execute("PRAGMA cache_size = -32768")
         version = _version(connection)
         if version == 0:
-            connection.executescript(f"BEGIN; {_TABLES} PRAGMA user_version = {SCHEMA_VERSION}; COMMIT;")
-        elif version != SCHEMA_VERSION:
+            connection.executescript(f"BEGIN; {_TABLES} {_RELATIONS} PRAGMA user_version = {SCHEMA_VERSION}; COMMIT;")
+        elif version not in (SCHEMA_VERSION, *_MIGRATIONS):
             raise _other_version(path, version)
+        for earlier in range(version or SCHEMA_VERSION, SCHEMA_VERSION):
+            connection.executescript(f"BEGIN; {_MIGRATIONS[earlier]} PRAGMA user_version = {earlier + 1}; COMMIT;")
     except (sqlite3.Error, OSError) as error:
         raise Unavailable(f"the store {path} cannot be opened: {error}; run: turndex doctor") from error
     return connection

@@ -2,7 +2,7 @@
 
 import os
 import sqlite3
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from hashlib import blake2b
@@ -11,13 +11,14 @@ from typing import Any, TypeVar
 
 import orjson
 
-from indexer.sources.base import Append, Checkpoint, Part, Patch, SessionFacts, Skipped, Transcript
+from indexer.sources.base import Append, Checkpoint, Part, Patch, SessionFacts, Side, Skipped, Transcript
 from indexer.store import chunks
 from indexer.store.chunks import Row
+from indexer.store.relations import Relations, origin_key
 from indexer.store.schema import create_or_open
 from schemas.folding import fold
 from schemas.items import Item, Kind, Layer, Status
-from schemas.sources import CYDONIA
+from schemas.sources import AGENTS_OWN, CYDONIA
 from schemas.texts import collapsed
 
 FIRST_NUMBER = 1
@@ -29,6 +30,9 @@ POSITIONS = ("bulk_position", "live_position")
 
 UNREAD_NS = -1
 """Stands for a file's mtime until it was read to its end, so that a look at the folders finds it changed."""
+
+TURNS_AT_ONCE = 500
+"""Turns that one statement names."""
 
 _T = TypeVar("_T")
 
@@ -63,6 +67,8 @@ class StoreWriter:
         self._last_chunk: int = 0 if last is None else last[0]
         self._new_chunks: list[tuple[Any, ...]] = []
         self._new_bodies: list[tuple[int, bytes]] = []
+        self._relations = Relations(self._db, self._index_turn_again)
+        self._recorded: Collection[str] = ()
 
     def close(self) -> None:
         self._db.close()
@@ -156,15 +162,46 @@ class StoreWriter:
         )
 
     def mint(self, sessions: Sequence[int]) -> None:
-        """Give our own numbers to sessions that have none, in the order given."""
+        """Give our own numbers to sessions that have none, in the order given; one that had one gets it back."""
         for session in sessions:
-            project, number = self._db.execute(
-                "SELECT project, number FROM sessions WHERE id = ?", (session,)
+            project, number, earlier = self._db.execute(
+                "SELECT project, number, (SELECT max(n.number) FROM numbers n WHERE n.project = s.project"
+                " AND n.session = s.id) FROM sessions s WHERE id = ?",
+                (session,),
             ).fetchone()
             if number is None:
-                self._db.execute(
-                    "UPDATE sessions SET number = ?, is_minted = 1 WHERE id = ?", (self._next_number(project), session)
-                )
+                number = earlier or self._next_number(project)
+                self._db.execute("UPDATE sessions SET number = ?, is_minted = 1 WHERE id = ?", (number, session))
+
+    def mint_missing(self) -> None:
+        """Give numbers to all sessions that are to have one of ours and have none, the oldest start first.
+
+        To be called when records may be gone: what was a twin of one is an ordinary session then.
+        """
+        self._relations.part_from_the_gone()
+        missing = self._db.execute(
+            "SELECT id, session_id FROM sessions WHERE number IS NULL AND source <> ?"
+            " AND parent_id IS NULL AND twin_of IS NULL ORDER BY started IS NULL, started, id",
+            (CYDONIA,),
+        ).fetchall()
+        self.mint([session for session, session_id in missing if session_id not in self._recorded])
+
+    def expect_records(self, agent_sessions: Collection[str]) -> None:
+        """Name the agents' own sessions of which records were seen that are not stored yet: they get no numbers."""
+        self._recorded = agent_sessions
+
+    def _settle_number(self, session: int) -> None:
+        """Subagents and twins take no number; every other session whose source gives none gets one of ours."""
+        source, session_id, is_without = self._db.execute(
+            "SELECT source, session_id, parent_id IS NOT NULL OR twin_of IS NOT NULL FROM sessions WHERE id = ?",
+            (session,),
+        ).fetchone()
+        if source == CYDONIA:
+            return
+        if is_without:
+            self._db.execute("UPDATE sessions SET number = NULL WHERE id = ? AND number IS NOT NULL", (session,))
+        elif session_id not in self._recorded:
+            self.mint([session])
 
     def _next_number(self, project: int) -> int:
         number = self._db.execute("SELECT next_number FROM projects WHERE id = ?", (project,)).fetchone()[0]
@@ -214,6 +251,8 @@ class StoreWriter:
             "is_deleted": 0,
             "forked_from": facts.forked_from,
             "agent_session": facts.agent_session,
+            "parent_id": facts.parent_id,
+            "parent_call": facts.parent_call,
             "started": facts.started_ms,
         }
         if session is None:
@@ -225,6 +264,7 @@ class StoreWriter:
                     (source, self._free_handle(source, key), *values.values()),
                 )
             )
+            self._relate(source, facts, None)
             self._number_anew(source, session, project, facts.session_id)
             return session
         old = self._db.execute(f"SELECT {', '.join(values)} FROM sessions WHERE id = ?", (session,)).fetchone()
@@ -232,11 +272,36 @@ class StoreWriter:
             return session
         settings = ", ".join(f"{name} = ?" for name in values)
         self._db.execute(f"UPDATE sessions SET {settings} WHERE id = ?", (*values.values(), session))
-        if old[1] != project:
+        before = dict(zip(values, old, strict=True))
+        self._relate(source, facts, before["agent_session"])
+        if before["project"] != project:
             self._db.execute("UPDATE sessions SET number = NULL WHERE id = ?", (session,))
             self._number_anew(source, session, project, facts.session_id)
             self._index_again(session, lane)
+        elif before["parent_id"] != facts.parent_id:
+            self._settle_number(session)
         return session
+
+    def side(self, session: int, session_id: str) -> int | None:
+        """The session of that id that lies in the file of another one."""
+        row = self._db.execute(
+            "SELECT id FROM sessions WHERE side_of = ? AND session_id = ?", (session, session_id)
+        ).fetchone()
+        return None if row is None else int(row[0])
+
+    def set_side(self, side: int, session: int) -> None:
+        """Note that a session lies in the file of another one, with which it goes and comes back."""
+        self._db.execute("UPDATE sessions SET side_of = ? WHERE id = ? AND side_of IS NOT ?", (session, side, session))
+
+    def _relate(self, source: str, facts: SessionFacts, agent_session_before: str | None) -> None:
+        """Find out which transcripts are twins, now that this is known of a record or of a transcript."""
+        if source in AGENTS_OWN:
+            ids: set[str | None] = {facts.session_id}
+        else:
+            ids = {facts.agent_session, agent_session_before} if source == CYDONIA else set()
+        for agent_session in ids:
+            for twin in self._relations.pair(agent_session):
+                self._settle_number(twin)
 
     def _free_handle(self, source: str, key: str) -> str:
         """`s` and 12 hex digits of the identity; of two that agree in them the later one gets others."""
@@ -252,24 +317,38 @@ class StoreWriter:
             self._db.execute("UPDATE sessions SET number = ?, is_minted = 0 WHERE id = ?", (number, session))
             return
         self._db.execute("UPDATE projects SET is_open = 1 WHERE id = ? AND NOT is_open", (project,))
-        self.mint([session])
+        self._settle_number(session)
 
     def _index_again(self, session: int, lane: int) -> None:
         """The index keys chunks by project: one that moved is handed to it once more."""
-        for (chunk,) in self._db.execute("SELECT id FROM chunks WHERE session = ?", (session,)).fetchall():
+        self._hand_again(self._db.execute("SELECT id FROM chunks WHERE session = ?", (session,)).fetchall(), lane)
+
+    def _index_turn_again(self, session: int, turn: int, lane: int) -> None:
+        self._insert_new_chunks()
+        place = (session, turn)
+        self._hand_again(
+            self._db.execute("SELECT id FROM chunks WHERE session = ? AND turn = ?", place).fetchall(), lane
+        )
+
+    def _hand_again(self, handed: Sequence[tuple[int]], lane: int) -> None:
+        for (chunk,) in handed:
             self._db.execute(
                 "UPDATE chunks SET lane = ?, sequence = ? WHERE id = ?", (lane, self._next_sequence(), chunk)
             )
 
     def set_deleted(self, session: int, is_deleted: bool) -> None:
-        self._db.execute("UPDATE sessions SET is_deleted = ? WHERE id = ?", (int(is_deleted), session))
+        self._db.execute(
+            "UPDATE sessions SET is_deleted = ?1 WHERE id = ?2 OR side_of = ?2", (int(is_deleted), session)
+        )
 
-    def apply(self, session: int, part: Part, lane: int) -> int:
+    def apply(self, session: int, part: Part | Side, lane: int) -> int:
         """Store the changes of a part; returns how many chunks were written."""
         before = self._sequence
+        retold: set[int] = set()
         for change in part.changes:
             if isinstance(change, Append):
-                self._append(session, change, lane)
+                if self._append(session, change, lane):
+                    retold.add(change.turn)
             else:
                 self._patch(session, change, lane)
         self._insert_new_chunks()
@@ -280,17 +359,35 @@ class StoreWriter:
                 ).fetchall()
             )
             self._db.execute("DELETE FROM turns WHERE session = ? AND turn > ?", (session, part.turns))
+            self._relations.cut_calls(session, part.turns)
+        if isinstance(part, Part):
+            self._relations.put_calls(session, part.calls)
         self._db.execute(
             "UPDATE sessions SET (turns, first_at, last_at) ="
             " (SELECT coalesce(max(turn), 0), min(at), max(at) FROM turns WHERE session = ?1) WHERE id = ?1",
             (session,),
         )
+        turns = sorted(retold)
+        for start in range(0, len(turns), TURNS_AT_ONCE):
+            self._relations.settle_times(session, turns[start : start + TURNS_AT_ONCE], lane)
         return self._sequence - before
 
-    def _append(self, session: int, change: Append, lane: int) -> None:
+    def _append(self, session: int, change: Append, lane: int) -> bool:
+        """Store items of a turn; whether the turn is new, or where it comes from was told anew."""
         at_ms = min(max(change.at_ms, 0), MAX_TURN_TIME_MS)
-        inserted = self._db.execute("INSERT OR IGNORE INTO turns VALUES (?, ?, ?)", (session, change.turn, at_ms))
-        is_new = inserted.rowcount > 0
+        origin = None if change.origin is None else origin_key(self._source_of(session), change.origin)
+        inserted = self._db.execute(
+            "INSERT OR IGNORE INTO turns(session, turn, at, origin, is_copy) VALUES (?, ?, ?, ?, ?)",
+            (session, change.turn, at_ms, origin, change.is_copy),
+        )
+        is_new = is_retold = inserted.rowcount > 0
+        if not is_new:
+            told = self._db.execute(
+                "UPDATE turns SET origin = ?1, is_copy = ?2 WHERE session = ?3 AND turn = ?4"
+                " AND (origin IS NOT ?1 OR is_copy <> ?2)",
+                (origin, change.is_copy, session, change.turn),
+            )
+            is_retold = told.rowcount > 0
         end = None if change.is_whole else change.first + len(change.items)
         for layer in Layer:
             rows = [
@@ -303,6 +400,10 @@ class StoreWriter:
                     self._write_chunk(None, (session, change.turn, layer), packed, lane)
             else:
                 self._replace(session, change.turn, layer, change.first, end, rows, lane)
+        return is_retold
+
+    def _source_of(self, session: int) -> str:
+        return str(self._db.execute("SELECT source FROM sessions WHERE id = ?", (session,)).fetchone()[0])
 
     def _patch(self, session: int, change: Patch, lane: int) -> None:
         self._insert_new_chunks()
@@ -411,6 +512,23 @@ class StoreWriter:
         rows = self._files("source = ? AND path = ?", (source, os.fsencode(path)))
         return rows[0] if rows else None
 
+    def files_titled_otherwise(self, source: str, titles: Mapping[str, str]) -> list[bytes]:
+        """The files that are there of sessions whose titles are others than these, given by session id."""
+        return [
+            path
+            for session_id, title, path in self._db.execute(
+                "SELECT s.session_id, s.title, f.path FROM files f JOIN sessions s ON s.id = f.session"
+                " WHERE f.source = ? AND f.is_gone = 0",
+                (source,),
+            )
+            if titles.get(session_id, title) != title
+        ]
+
+    def is_read(self, source: str, path: Path) -> bool:
+        """Whether a file belongs to a session, and was read to its end as it was then."""
+        rows = self._files("source = ? AND path = ? AND session IS NOT NULL", (source, os.fsencode(path)))
+        return bool(rows) and rows[0].signature[1] != UNREAD_NS
+
     def files_of_root(self, source: str, root: Path) -> list[KnownFile]:
         return self._files("source = ? AND root = ? AND is_gone = 0", (source, os.fsencode(root)))
 
@@ -469,8 +587,10 @@ class StoreWriter:
         """The file is no longer there; what was read from it stays, marked deleted."""
         self._db.execute("UPDATE files SET is_gone = 1 WHERE source = ? AND path = ?", (source, path))
         self._db.execute(
-            "UPDATE sessions SET is_deleted = 1 WHERE id = (SELECT session FROM files WHERE source = ?1 AND path = ?2)"
-            " AND NOT EXISTS (SELECT 1 FROM files WHERE session = sessions.id AND is_gone = 0)",
+            "WITH gone AS (SELECT session FROM files f WHERE source = ? AND path = ?"
+            " AND NOT EXISTS (SELECT 1 FROM files WHERE session = f.session AND is_gone = 0))"
+            " UPDATE sessions SET is_deleted = 1 WHERE id IN (SELECT session FROM gone)"
+            " OR side_of IN (SELECT session FROM gone)",
             (source, path),
         )
 

@@ -35,7 +35,9 @@ class Transcripts:
     def settings(self, data: str = "data", **flags: Any) -> Settings:
         """Settings that find nothing else; `data` names the data directory."""
         sources = {"cydonia": {"state_file": str(self.state_file)}, "turn_file": {"folders": [str(self.turns)]}}
-        return load_settings(flags={"data_dir": str(self.folder / data), "sources": sources, **flags})
+        return load_settings(
+            flags={"discover": False, "data_dir": str(self.folder / data), "sources": sources, **flags}
+        )
 
     def project(self, name: str) -> Path:
         """A Cydonia project that the state file lists."""

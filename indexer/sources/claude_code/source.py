@@ -1,7 +1,7 @@
 """The source: which files there are, and how they are read on."""
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import ClassVar
 
@@ -50,6 +50,12 @@ class ClaudeCodeSource:
 
     def owns(self, root: Root, path: Path) -> bool:
         return place_of(root.path, path) is not None
+
+    def titles(self) -> Mapping[str, str]:
+        return {}
+
+    def recorded_session(self, transcript: Transcript) -> str | None:
+        return None
 
     def facts(self, transcript: Transcript) -> SessionFacts | None:
         state = FileState()

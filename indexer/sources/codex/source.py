@@ -2,7 +2,7 @@
 
 import os
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import ClassVar
 
@@ -68,6 +68,12 @@ class CodexSource:
 
     def owns(self, root: Root, path: Path) -> bool:
         return is_rollout(path.name) and self._home(root).is_current(path)
+
+    def titles(self) -> Mapping[str, str]:
+        return {thread: name for home in self._homes.values() for thread, name in home.names.all().items() if name}
+
+    def recorded_session(self, transcript: Transcript) -> str | None:
+        return None
 
     def facts(self, transcript: Transcript) -> SessionFacts | None:
         name = rollout_name(transcript.path.name)

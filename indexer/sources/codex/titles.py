@@ -34,6 +34,11 @@ class SessionIndex:
         self._refresh()
         return self._names.get(thread)
 
+    def all(self) -> dict[str, str]:
+        """The names of all threads."""
+        self._refresh()
+        return {thread: name.strip() for thread, (name, _) in self._names.items()}
+
     def _refresh(self) -> None:
         try:
             found = os.stat(self.path)

@@ -1,0 +1,152 @@
+"""How sessions and turns belong together: twins, subagents, and copies of turns."""
+
+import sqlite3
+from collections.abc import Callable, Iterable, Sequence
+from hashlib import blake2b
+
+from indexer.sources.base import Call
+from schemas.sources import AGENTS_OWN, CYDONIA
+
+_OWN = ", ".join(f"'{source}'" for source in AGENTS_OWN)
+
+
+def origin_key(source: str, origin: str) -> int:
+    """What stands for a turn's origin in the store: 63 bits, so that two origins never meet by chance."""
+    digest = blake2b(f"{source}\n{origin}".encode("utf-8", "surrogatepass"), digest_size=8).digest()
+    return int.from_bytes(digest, "big") >> 1
+
+
+class Relations:
+    """Keeps them right, whichever of two that belong together comes first. Used within the writer's transactions."""
+
+    def __init__(self, db: sqlite3.Connection, index_again: Callable[[int, int, int], None]) -> None:
+        """`index_again` hands a turn, given by session and number, to the index in a lane."""
+        self._db = db
+        self._index_again = index_again
+
+    # Twins.
+
+    def pair(self, agent_session: str | None) -> list[int]:
+        """Find the record that answers for an agent's own session; the transcripts for which another one does now."""
+        if agent_session is None:
+            return []
+        record = self._db.execute(
+            "SELECT min(id) FROM sessions WHERE source = ? AND agent_session = ?", (CYDONIA, agent_session)
+        ).fetchone()[0]
+        changed = [
+            row[0]
+            for row in self._db.execute(
+                f"SELECT id FROM sessions WHERE id_lower = ? AND session_id = ? AND source IN ({_OWN})"
+                " AND parent_id IS NULL AND twin_of IS NOT ?",
+                (agent_session.lower(), agent_session, record),
+            )
+        ]
+        self._db.executemany("UPDATE sessions SET twin_of = ? WHERE id = ?", [(record, twin) for twin in changed])
+        return changed
+
+    def part_from_the_gone(self) -> None:
+        """A transcript whose record is no longer kept is an ordinary session."""
+        self._db.execute(
+            "UPDATE sessions SET twin_of = NULL WHERE twin_of IS NOT NULL AND twin_of NOT IN (SELECT id FROM sessions)"
+        )
+
+    # Subagents.
+
+    def put_calls(self, session: int, calls: Iterable[Call]) -> None:
+        self._db.executemany(
+            "INSERT OR REPLACE INTO calls(session, id, turn, item, child_id) VALUES (?, ?, ?, ?, ?)",
+            [(session, call.id, call.turn, call.index, call.session_id) for call in calls],
+        )
+
+    def cut_calls(self, session: int, turns: int) -> None:
+        """Forget the calls behind so many turns."""
+        self._db.execute("DELETE FROM calls WHERE session = ? AND turn > ?", (session, turns))
+
+    # Copies.
+
+    def settle_times(self, session: int, turns: Sequence[int], lane: int) -> None:
+        """Copies have the times of their originals, whichever of the two was stored first."""
+        retimed: set[int] = set()
+        marks = ", ".join("?" * len(turns))
+        told = self._db.execute(
+            f"SELECT turn, at, origin, is_copy FROM turns WHERE session = ? AND turn IN ({marks})", (session, *turns)
+        ).fetchall()
+        for turn, at_ms, origin, is_copy in told:
+            if origin is not None:
+                retimed |= self._settle_origin(origin, lane)
+            elif is_copy:
+                original_ms = self._original_ms(session, turn)
+                retimed |= self._retime(session, turn, at_ms, at_ms if original_ms is None else original_ms, lane)
+        unnamed = [turn for turn, _, origin, _ in told if origin is None]
+        if unnamed and self._forks(session):
+            for turn in unnamed:
+                retimed |= self._settle_forks(session, turn, lane)
+        for one in retimed:
+            self._db.execute(
+                "UPDATE sessions SET is_retimed = 1, (first_at, last_at) ="
+                " (SELECT min(at), max(at) FROM turns WHERE session = ?1) WHERE id = ?1",
+                (one,),
+            )
+
+    def _settle_origin(self, origin: int, lane: int) -> set[int]:
+        (owner, _, at_ms), *others = self._db.execute(
+            "SELECT t.session, t.turn, t.at FROM turns t JOIN sessions s ON s.id = t.session WHERE t.origin = ?"
+            f" ORDER BY {FIRST_IS_ORIGINAL}",
+            (origin,),
+        ).fetchall()
+        retimed: set[int] = set()
+        for session, turn, copied_ms in others:
+            if session != owner:
+                retimed |= self._retime(session, turn, copied_ms, at_ms, lane)
+        return retimed
+
+    def _original_ms(self, session: int, turn: int) -> int | None:
+        """The time of the same turn in the session that this one was forked from."""
+        row = self._db.execute(
+            "SELECT t.at FROM sessions s JOIN sessions o ON o.id_lower = lower(s.forked_from)"
+            " AND o.session_id = s.forked_from AND o.source = s.source AND o.project = s.project"
+            " JOIN turns t ON t.session = o.id AND t.turn = ? WHERE s.id = ?",
+            (turn, session),
+        ).fetchone()
+        return None if row is None else int(row[0])
+
+    def _forks(self, session: int) -> list[int]:
+        return [
+            row[0]
+            for row in self._db.execute(
+                "SELECT f.id FROM sessions s JOIN sessions f ON f.forked_from = s.session_id"
+                " AND f.source = s.source AND f.project = s.project AND f.id <> s.id WHERE s.id = ?",
+                (session,),
+            )
+        ]
+
+    def _settle_forks(self, session: int, turn: int, lane: int) -> set[int]:
+        """Give a turn's time to its copies in forks, and in forks of these."""
+        retimed: set[int] = set()
+        waiting, seen = [session], {session}
+        while waiting:
+            original = waiting.pop()
+            at_ms = self._db.execute(
+                "SELECT at FROM turns WHERE session = ? AND turn = ?", (original, turn)
+            ).fetchone()[0]
+            for fork in self._forks(original):
+                copy = self._db.execute(
+                    "SELECT at FROM turns WHERE session = ? AND turn = ? AND is_copy AND origin IS NULL", (fork, turn)
+                ).fetchone()
+                if copy is not None and fork not in seen:
+                    retimed |= self._retime(fork, turn, copy[0], at_ms, lane)
+                    waiting.append(fork)
+                    seen.add(fork)
+        return retimed
+
+    def _retime(self, session: int, turn: int, from_ms: int, to_ms: int, lane: int) -> set[int]:
+        """Give a turn another time; its session, where that is another one."""
+        if from_ms == to_ms:
+            return set()
+        self._db.execute("UPDATE turns SET at = ? WHERE session = ? AND turn = ?", (to_ms, session, turn))
+        self._index_again(session, turn, lane)
+        return {session}
+
+
+FIRST_IS_ORIGINAL = "t.is_copy, s.started IS NULL, s.started, s.id, t.turn"
+"""How turns `t` of one origin, in sessions `s`, are ordered: what was not brought along, then the older session."""
