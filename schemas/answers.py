@@ -5,6 +5,9 @@ Times are ISO 8601 UTC with milliseconds. `project` is a path, `session` a numbe
 
 from dataclasses import dataclass, field
 
+COPIED_FROM = " · copied from "
+"""What stands between the reference of a turn that is a copy and that of its original."""
+
 
 @dataclass(frozen=True, slots=True)
 class Hit:
@@ -28,6 +31,8 @@ class Hit:
     at: str
     archived: bool
     deleted: bool
+    copied_from: str | None
+    """The reference of the turn that this one is a copy of."""
     before: list[str]
     """Lines of the same item before `line`, as many as were asked for and are there, cut to 160 characters."""
     after: list[str]
@@ -129,6 +134,8 @@ class ReadTurn:
     is_continued: bool
     """Whether its heading stood in the answer before this one."""
     items: list[ReadItem]
+    copied_from: str | None = None
+    """The reference of the turn that it is a copy of."""
 
 
 @dataclass(frozen=True, slots=True)

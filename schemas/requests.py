@@ -98,6 +98,7 @@ class Filters(Request):
     since: Word | None = Field(None, description="From this date, ISO time or age (`30m`, `12h`, `7d`, `4w`) on.")
     until: Word | None = Field(None, description="Up to this date, ISO time or age, included.")
     archived: Presence = Field("include", description="Archived sessions.")
+    subagents: Presence = Field("exclude", description="Sessions that another session started.")
     closed: Inclusion = Field("exclude", description="Sessions of projects that are closed.")
     cursor: Word | None = Field(None, description="The next page of an earlier answer.")
 
@@ -112,6 +113,7 @@ class SearchRequest(Filters):
     )
     full: bool = Field(False, description="Look through detail as well as conversation.")
     kind: Kinds = Field([], description="Only items of these kinds.")
+    copies: Inclusion = Field("exclude", description="Turns that a fork or resume brought along.")
     order: Literal["newest", "oldest", "best"] | None = Field(
         None, description="By the time of the turn, or in words mode, where that is the default, by how well it fits."
     )

@@ -2,7 +2,8 @@
 
 from dataclasses import dataclass
 
-from indexer.store.reader import Condition
+from indexer.store.reader import Condition, StoreReader
+from schemas.answers import LeftOut
 from schemas.errors import InvalidArgument, quoted
 from schemas.folding import fold
 from schemas.requests import Filters
@@ -12,6 +13,10 @@ from schemas.times import parse_bound
 from search_api.resolve import CallScope
 
 END_OF_TIME_MS = 2**53
+
+SUBAGENTS = Condition("s.parent_id IS NOT NULL")
+TWINS = Condition("s.twin_of IS NOT NULL AND EXISTS (SELECT 1 FROM visible_sessions r WHERE r.id = s.twin_of)")
+"""Transcripts of which the record that answers for them can be seen, too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,10 +76,33 @@ def session_condition(request: Filters, scope: CallScope, session: int | None = 
         parts.append(Condition("instr(s.title_folded, ?)", (fold(collapsed(request.title)),)))
     if request.archived != "include":
         parts.append(Condition("s.is_archived = ?", (int(request.archived == "only"),)))
+    if session is None:
+        if request.subagents == "only":
+            parts.append(SUBAGENTS)
+        parts += [Condition(f"NOT ({left.sql})") for left in _left_out(request)]
     condition = parts[0]
     for part in parts[1:]:
         condition &= part
     return condition
+
+
+def left_out(store: StoreReader, request: Filters, scope: CallScope) -> list[LeftOut]:
+    """What the filters of a call that names no session leave out though nobody asked for that, where there is any."""
+    everything = request.model_copy(update={"subagents": "include", "source": request.source or list(SOURCES)})
+    found = []
+    for kind in _left_out(request):
+        those = kind & session_condition(everything, scope)
+        if kind is SUBAGENTS and store.any_session(those):
+            found.append(LeftOut("subagents", "subagents=include"))
+        elif kind is TWINS and (sources := store.sources_of(those)):
+            found.append(LeftOut("twins", f"source={','.join(sources)}"))
+    return found
+
+
+def _left_out(request: Filters) -> list[Condition]:
+    """Kinds of sessions that are left out of all calls that name no session, unless one asks for them."""
+    subagents = [SUBAGENTS] if request.subagents == "exclude" else []
+    return subagents if request.source else [*subagents, TWINS]
 
 
 def _within(scope: CallScope, *, with_closed: bool) -> Condition:

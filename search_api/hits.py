@@ -2,10 +2,11 @@
 
 from indexer.order import TurnKey
 from indexer.store.reader import Condition, Session, StoreReader
-from schemas.answers import Hit
+from schemas.answers import Hit, LeftOut
 from schemas.folding import fold
 from schemas.texts import collapsed, counted
 from schemas.times import iso_utc
+from search_api.copies import Copies, CopyFilter
 from search_api.naming import Names
 from search_api.search_scope import SearchScope
 from search_api.verify import Match
@@ -13,7 +14,7 @@ from search_api.verify import Match
 MAX_TITLE_MATCHES = 3
 
 
-def hit_of(names: Names, session: Session, key: TurnKey, match: Match) -> Hit:
+def hit_of(names: Names, copies: Copies, session: Session, key: TurnKey, match: Match) -> Hit:
     name, link = names.of(session), names.link(session)
     return Hit(
         reference=f"{name}:{key[2]}",
@@ -32,9 +33,16 @@ def hit_of(names: Names, session: Session, key: TurnKey, match: Match) -> Hit:
         at=iso_utc(key[0]),
         archived=session.is_archived,
         deleted=session.is_deleted,
+        copied_from=copies.reference(names, session.id, key[2]),
         before=match.before,
         after=match.after,
     )
+
+
+def left_out_of(scope: SearchScope, filter: CopyFilter) -> list[LeftOut]:
+    """What was left out though nobody asked for that, each with the argument that brings it back."""
+    copies = [LeftOut("copies", "copies=include")] if filter.has_left_out else []
+    return [*scope.left_out, *copies]
 
 
 def nothing_notes(store: StoreReader, scope: SearchScope, query: str, *, is_full: bool) -> list[str]:

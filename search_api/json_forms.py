@@ -33,6 +33,7 @@ class TextItemForm(TypedDict):
     kind: str
     text: str
     at: str | None
+    copied_from: NotRequired[str]
 
 
 class ToolItemForm(TypedDict):
@@ -46,6 +47,7 @@ class ToolItemForm(TypedDict):
     input: NotRequired[str | None]
     output: NotRequired[str | None]
     at: str | None
+    copied_from: NotRequired[str]
 
 
 class ProcessItemForm(TypedDict):
@@ -57,6 +59,7 @@ class ProcessItemForm(TypedDict):
     command: str | None
     output: str | None
     at: str | None
+    copied_from: NotRequired[str]
 
 
 ItemForm: TypeAlias = TextItemForm | ToolItemForm | ProcessItemForm

@@ -15,6 +15,7 @@ from indexer.store.reader import ChunkBody, Condition, Session
 from schemas.errors import Timeout
 from schemas.references import Turns
 from search_api.candidates import DEEPER, Candidates
+from search_api.copies import CopyFilter, is_outdated
 from search_api.cost import Cost, Window
 from search_api.filters import TimeBounds
 from search_api.verify import Gaze, Match
@@ -114,6 +115,7 @@ class Search:
     scope: Scope
     """What of all this the index can tell."""
     is_late: Callable[[], bool]
+    copy_filter: CopyFilter
     context: int = 0
     """Lines to answer before and after each best one."""
     cost: Cost = field(default_factory=Cost)
@@ -176,7 +178,11 @@ class Search:
                 (start + i, key) for i, key in enumerate(keys[start : start + BATCH_TURNS]) if self._is_in_range(key)
             ]
             sessions = self._sessions({key[1] for _, key in some})
-            some = [(place, key) for place, key in some if key[1] in sessions]
+            some = [
+                (place, key)
+                for place, key in some
+                if key[1] in sessions and not is_outdated(self.tools.store, sessions[key[1]], key[2], key[0])
+            ]
             bodies: dict[tuple[int, int], list[ChunkBody]] = {}
             self.cost.candidates += len(some)
             with self.cost.timed("load"):
@@ -187,7 +193,7 @@ class Search:
                 self.cost.verified += 1
                 with self.cost.timed("verify"):
                     match = finder.best_line(bodies.get(key[1:], ()))
-                if match is not None:
+                if match is not None and not self.copy_filter.leaves_out(*key[1:]):
                     self.cost.matched += 1
                     yield place, sessions[key[1]], key, match
 

@@ -4,13 +4,15 @@ from dataclasses import dataclass, replace
 
 from indexer.store import chunks
 from indexer.store.reader import Session, StoreReader
-from schemas.answers import ReadAnswer, ReadItem, ReadTurn, TurnRange
+from schemas.answers import COPIED_FROM, ReadAnswer, ReadItem, ReadTurn, TurnRange
 from schemas.errors import InvalidArgument, NoSuchTurn, quoted
 from schemas.items import Item, Kind, Layer, says_more
 from schemas.references import Turns, parse_turns
 from schemas.requests import ReadRequest
+from schemas.texts import collapsed
 from schemas.times import iso_utc
 from search_api.caller import Caller
+from search_api.copies import Copies
 from search_api.cursor import fingerprint, read_cursor, write_cursor
 from search_api.naming import Names
 from search_api.resolve import Resolver, scope_of
@@ -55,7 +57,7 @@ def read(store: StoreReader, request: ReadRequest, caller: Caller) -> ReadAnswer
     else:
         first, last, turn, index, offset = read_cursor(request.cursor, bound_to, 5)
         turns, place = Turns(first, last), _Place(turn, index, offset)
-    page = _Page(store, session, names.of(session), request.full, request.max_chars)
+    page = _Page(store, session, names, request.full, request.max_chars)
     rest = None
     if turns is not None and place is not None:
         if request.cursor is None:
@@ -100,10 +102,14 @@ def _turns(session: Session, asked: Turns | None, names: Names) -> Turns | None:
 class _Page:
     """One answer's part of the turns, filled up to its length."""
 
-    def __init__(self, store: StoreReader, session: Session, name: str, is_full: bool, max_chars: int | None) -> None:
+    def __init__(
+        self, store: StoreReader, session: Session, names: Names, is_full: bool, max_chars: int | None
+    ) -> None:
         self._store = store
         self._session = session
-        self._name = name
+        self._names = names
+        self._name = names.of(session)
+        self._copies = Copies(store)
         self._layers = list(Layer) if is_full else [Layer.CONVERSATION]
         self._left = max_chars
         self.parts: list[ReadTurn] = []
@@ -118,11 +124,14 @@ class _Page:
             start = place if turn == place.turn else _Place(turn)
             is_continued = (start.index, start.offset) != (0, 0)
             reference = f"{self._name}:{turn}"
+            copied_from = self._copies.reference(self._names, self._session.id, turn)
             heading = 0 if is_continued else len(reference) + 6
+            if heading and copied_from is not None:
+                heading += len(COPIED_FROM) + len(copied_from)
             if self._left is not None and self.parts and heading > self._left:
                 return _Place(turn)
             self.spend(heading)
-            part = ReadTurn(turn, reference, is_continued, [])
+            part = ReadTurn(turn, reference, is_continued, [], copied_from)
             for index, item in self._items(turn):
                 if index < start.index:
                     continue
@@ -138,10 +147,14 @@ class _Page:
     def _items(self, turn: int) -> list[tuple[int, Item]]:
         bodies = self._store.bodies_of_turn(self._session.id, turn, self._layers)
         rows = [(body.layer, row) for body in bodies for row in chunks.unpack(body.body)]
-        return chunks.merged(
+        items = chunks.merged(
             [row for layer, row in rows if layer is Layer.CONVERSATION],
             [row for layer, row in rows if layer is Layer.DETAIL],
         )
+        called = self._store.subagents_called(self._session, turn)
+        return [
+            (index, _naming(item, self._names.of(called[index])) if index in called else item) for index, item in items
+        ]
 
     def _take(self, part: ReadTurn, index: int, item: Item, at: _Place) -> _Place | None:
         """Take an item, or what of it there is room for; returns where the rest begins."""
@@ -159,6 +172,13 @@ class _Page:
             return _Place(part.turn, index + 1)
         part.items.append(_piece(part.turn, index, item, at.offset, end))
         return replace(at, offset=end)
+
+
+def _naming(item: Item, subagent: str) -> Item:
+    """A tool item whose label also names the subagent that it started, within what is shown of a label."""
+    label, name = collapsed(item.label or UNKNOWN), f" → {subagent}"
+    room = SHOWN_LABEL_CHARS - 1 - len(name)
+    return replace(item, label=(label if len(label) <= room else label[: room - 1] + "…") + name)
 
 
 def _cut(body: str, start: int, room: int) -> int:

@@ -13,6 +13,7 @@ from typing import Any, TypeAlias
 import orjson
 
 from schemas.answers import (
+    COPIED_FROM,
     Explanation,
     Hit,
     Indexing,
@@ -208,14 +209,21 @@ def _read_form(answer: ReadAnswer) -> ReadForm:
         "deleted": answer.deleted,
         "turns": turns,
         "count": answer.count,
-        "items": [_item_form(item, is_full=answer.is_full) for part in answer.parts for item in part.items],
+        "items": [_item_form(item, part, is_full=answer.is_full) for part in answer.parts for item in part.items],
         "more": answer.more,
         "cursor": answer.cursor,
         "notes": answer.notes,
     }
 
 
-def _item_form(item: ReadItem, *, is_full: bool) -> ItemForm:
+def _item_form(item: ReadItem, part: ReadTurn, *, is_full: bool) -> ItemForm:
+    form = _form_of_kind(item, is_full=is_full)
+    if part.copied_from is not None:
+        form["copied_from"] = part.copied_from
+    return form
+
+
+def _form_of_kind(item: ReadItem, *, is_full: bool) -> ItemForm:
     match item.kind:
         case Kind.TOOL:
             tool: ToolItemForm = {
@@ -262,7 +270,8 @@ def _flags(session: ReadAnswer | SessionSummary) -> str:
 
 
 def _turn_text(part: ReadTurn) -> str:
-    heading = "" if part.is_continued else f"\n## {part.reference}\n\n"
+    copied = "" if part.copied_from is None else COPIED_FROM + part.copied_from
+    heading = "" if part.is_continued else f"\n## {part.reference}{copied}\n\n"
     return heading + "".join(_item_text(item) for item in part.items)
 
 

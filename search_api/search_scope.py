@@ -6,12 +6,13 @@ from typing import Any
 
 from indexer.index import Scope
 from indexer.store.reader import Condition, Session, StoreReader
+from schemas.answers import LeftOut
 from schemas.errors import NoSuchTurn
 from schemas.references import Turns
 from schemas.requests import SearchRequest
 from search_api.caller import Caller
 from search_api.cursor import fingerprint, read_cursor, write_cursor
-from search_api.filters import TimeBounds, session_condition, time_bounds
+from search_api.filters import TimeBounds, left_out, session_condition, time_bounds
 from search_api.naming import Names
 from search_api.resolve import Resolver, scope_of
 from search_api.verify import Gaze
@@ -40,6 +41,10 @@ class SearchScope:
     """The one session, where one is named, and of it just these turns."""
     turns: Turns | None
     bounds: TimeBounds
+    leaves_out_copies: bool
+    """Whether turns that were copied from others are left out, where those are not."""
+    left_out: list[LeftOut]
+    """The kinds of sessions that are left out."""
     bound_to: str
     """What the cursors of this search are bound to."""
     place: tuple[int, int, int] | None
@@ -88,6 +93,8 @@ def search_scope(
         session=session,
         turns=turns,
         bounds=bounds,
+        leaves_out_copies=session is None and request.copies == "exclude",
+        left_out=left_out(store, request, scope) if session is None else [],
         bound_to=bound_to,
         place=place,
     )

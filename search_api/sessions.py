@@ -127,10 +127,22 @@ def _summary(store: StoreReader, names: Names, session: Session) -> SessionSumma
         last_at=None if session.last_ms is None else iso_utc(session.last_ms),
         archived=session.is_archived,
         deleted=session.is_deleted,
-        parent=None,
+        parent=_parent(store, names, session),
         forked_from=_fork_origin(store, names, session),
-        twin_of=None,
+        twin_of=_record(store, names, session),
     )
+
+
+def _parent(store: StoreReader, names: Names, session: Session) -> str | None:
+    """The session that started this one, by a name that can be passed back, or its id where it is not known."""
+    parent = store.parent_of(session)
+    return names.of(parent) if parent is not None else session.parent_id or None
+
+
+def _record(store: StoreReader, names: Names, session: Session) -> str | None:
+    """The record that answers for this session."""
+    record = None if session.twin_of is None else store.session(session.twin_of)
+    return None if record is None else names.of(record)
 
 
 def _fork_origin(store: StoreReader, names: Names, session: Session) -> str | None:

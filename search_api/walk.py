@@ -12,6 +12,7 @@ from indexer.order import Order, TurnKey
 from indexer.query import Anything, ChunkQuery, Nothing
 from indexer.store.reader import ChunkBody, Session, StoreReader
 from indexer.vocabulary import VocabularyReader
+from search_api.copies import CopyFilter, is_outdated
 from search_api.cost import Cost, Window
 from search_api.finders import Finder, Plan
 from search_api.plan import FEW_WORDS, MANY_WORDS
@@ -75,6 +76,7 @@ class Walk:
     finder: Finder
     gaze: Gaze
     scope: SearchScope
+    copy_filter: CopyFilter
     order: Order
     context: int
     """Lines to answer before and after each matching one."""
@@ -101,7 +103,7 @@ class Walk:
                 for key, match in self._verified([key for key in keys if self._is_wanted(key)], window.chunks):
                     self._check_time(done)
                     session = self._session_of(key[1])
-                    if match is not None and session is not None:
+                    if match is not None and session is not None and not self.copy_filter.leaves_out(*key[1:]):
                         yield session, key, match
                     done = key
                 self._check_time(done)
@@ -145,7 +147,8 @@ class Walk:
             return False
         if self.scope.turns is not None and not self.scope.turns.first <= turn <= self.scope.turns.last:
             return False
-        return self._session_of(session) is not None
+        admitted = self._session_of(session)
+        return admitted is not None and not is_outdated(self.tools.store, admitted, turn, at_ms)
 
     def _session_of(self, session: int) -> Session | None:
         if session not in self._admitted:

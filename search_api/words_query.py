@@ -24,7 +24,10 @@ from indexer.words import query_terms
 from schemas.folding import fold
 from schemas.texts import WHITE_SPACE, without_surrogates
 
-FILTERS = ("project", "agent", "source", "title", "kind", "since", "until", "archived", "session", "closed")
+FILTERS = (
+    *("project", "agent", "source", "title", "kind", "since", "until", "archived", "session", "closed"),
+    *("subagents", "copies"),
+)
 """Fields are the arguments of these names; with any other name before a colon, it is text."""
 
 MAX_DEPTH = 16

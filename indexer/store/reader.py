@@ -8,10 +8,12 @@ import sqlite3
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
 from indexer.order import Order, TurnKey
+from indexer.store.relations import FIRST_IS_ORIGINAL
 from indexer.store.schema import open_for_reading
 from schemas.errors import Unavailable
 from schemas.folding import fold
@@ -45,6 +47,13 @@ class Session:
     is_archived: bool
     is_deleted: bool
     forked_from: str | None
+    parent_id: str | None
+    """Of a subagent: what its source calls its parent, empty where that is not known."""
+    parent_call: str | None
+    twin_of: int | None
+    """The session of the record that answers for this one."""
+    is_retimed: bool
+    """Whether the index may have turns of it under times that they had once."""
     turns: int
     first_ms: int | None
     last_ms: int | None
@@ -57,6 +66,16 @@ class ChunkBody:
     turn: int
     layer: Layer
     body: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Origins:
+    """Where a turn may have been copied from."""
+
+    turns: Sequence[tuple[int, int]] = ()
+    """Turns of other sessions, each by its session and number, the original first."""
+    are_whole: bool = False
+    """Whether only whole turns are copied, and never one that goes on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +100,8 @@ class Extent:
 
 _SESSION = (
     "SELECT s.id, s.source, p.id, p.path, p.name, p.is_open, p.is_listed, s.session_id, s.handle, s.number,"
-    " s.is_minted, s.title, s.agent, s.is_archived, s.is_deleted, s.forked_from, s.turns, s.first_at, s.last_at"
+    " s.is_minted, s.title, s.agent, s.is_archived, s.is_deleted, s.forked_from, s.parent_id, s.parent_call,"
+    " s.twin_of, s.is_retimed, s.turns, s.first_at, s.last_at"
     " FROM visible_sessions s JOIN projects p ON p.id = s.project"
 )
 
@@ -189,6 +209,51 @@ class StoreReader:
         ).fetchall()
         return None if len(rows) > limit else [row[0] for row in rows]
 
+    def sources_of(self, condition: Condition) -> list[str]:
+        """The sources of the sessions that fit."""
+        rows = self._db.execute(
+            f"SELECT DISTINCT s.source FROM visible_sessions s JOIN projects p ON p.id = s.project"
+            f" WHERE {condition.sql} ORDER BY 1",
+            condition.values,
+        )
+        return [row[0] for row in rows]
+
+    def any_session(self, condition: Condition) -> bool:
+        """Whether a session fits."""
+        return self.session_keys(condition, 0) is None
+
+    def parent_of(self, session: Session) -> Session | None:
+        """The session that started a subagent: of several with that id the one whose key its own begins with."""
+        if not session.parent_id:
+            return None
+        found = self.sessions(
+            Condition(
+                "s.source = ? AND s.id_lower = ? AND s.session_id = ? AND s.id <> ?",
+                (session.source, session.parent_id.lower(), session.parent_id, session.id),
+            ),
+            "ORDER BY (SELECT substr(c.key, 1, length(s.key) + 1) = s.key || '/' FROM main.sessions c"
+            f" WHERE c.id = {session.id}) DESC, s.project = {session.project.id} DESC, s.id LIMIT 1",
+        )
+        return found[0] if found else None
+
+    def subagents_called(self, session: Session, turn: int) -> dict[int, Session]:
+        """The subagents that tool items of a turn started, by the index of the item."""
+        called: dict[int, Session] = {}
+        calls = self._db.execute(
+            "SELECT id, item, child_id FROM calls WHERE session = ? AND turn = ?", (session.id, turn)
+        ).fetchall()
+        for call, item, child_id in calls:
+            started = Condition("s.source = ? AND s.parent_id = ?", (session.source, session.session_id))
+            if child_id is not None:
+                started &= Condition("s.id_lower = ? AND s.session_id = ?", (child_id.lower(), child_id))
+            else:
+                started &= Condition("s.parent_call = ?", (call,))
+            for child in self.sessions(started, "ORDER BY s.id"):
+                parent = self.parent_of(child)
+                if parent is not None and parent.id == session.id:
+                    called[item] = child
+        return called
+
     def extent(self, condition: Condition) -> Extent:
         row = self._db.execute(
             "SELECT count(*), coalesce(sum(s.turns), 0), max(s.last_at) FROM visible_sessions s"
@@ -210,6 +275,44 @@ class StoreReader:
         return Extent(*row)
 
     # Turns and chunks.
+
+    def turn_ms(self, session: int, turn: int) -> int | None:
+        """When a turn began; None where there is none of that number."""
+        row = self._db.execute("SELECT at FROM turns WHERE session = ? AND turn = ?", (session, turn)).fetchone()
+        return None if row is None else int(row[0])
+
+    def origins_of(self, session: int, turn: int) -> Origins:
+        """The turns that this one may be a copy of, by what the transcripts say."""
+        told = self._db.execute(
+            "SELECT origin, is_copy FROM turns WHERE session = ? AND turn = ?", (session, turn)
+        ).fetchone()
+        if told is None or (told[0] is None and not told[1]):
+            return Origins()
+        if told[0] is None:
+            return Origins([(one, turn) for one in reversed(self._forked_from(session, turn))], are_whole=True)
+        rows = self._db.execute(
+            "SELECT t.session, t.turn FROM turns t JOIN visible_sessions s ON s.id = t.session WHERE t.origin = ?"
+            f" ORDER BY {FIRST_IS_ORIGINAL}",
+            (told[0],),
+        )
+        return Origins(list(takewhile(lambda row: row[0] != session, rows)))
+
+    def _forked_from(self, session: int, turn: int) -> list[int]:
+        """The sessions that a turn was copied through, the nearest first."""
+        found: list[int] = []
+        while True:
+            row = self._db.execute(
+                "SELECT o.id, t.is_copy AND t.origin IS NULL FROM main.sessions s JOIN visible_sessions o"
+                " ON o.id_lower = lower(s.forked_from) AND o.session_id = s.forked_from AND o.source = s.source"
+                " AND o.project = s.project JOIN turns t ON t.session = o.id AND t.turn = ? WHERE s.id = ?",
+                (turn, session),
+            ).fetchone()
+            if row is None or row[0] in found or row[0] == session:
+                return found
+            session = row[0]
+            found.append(session)
+            if not row[1]:
+                return found
 
     def turns_past(
         self, key: TurnKey, order: Order, limit: int, session: int | None = None, turns: tuple[int, int] | None = None
@@ -323,7 +426,8 @@ def _past(order: Order) -> str:
 
 def _session(row: Sequence[Any]) -> Session:
     id, source, project, path, name, is_open, is_listed, session_id, handle, number, is_minted, title = row[:12]
-    agent, is_archived, is_deleted, forked_from, turns, first_ms, last_ms = row[12:]
+    agent, is_archived, is_deleted, forked_from, parent_id, parent_call, twin_of, is_retimed = row[12:20]
+    turns, first_ms, last_ms = row[20:]
     return Session(
         id=id,
         source=source,
@@ -337,6 +441,10 @@ def _session(row: Sequence[Any]) -> Session:
         is_archived=bool(is_archived),
         is_deleted=bool(is_deleted),
         forked_from=forked_from,
+        parent_id=parent_id,
+        parent_call=parent_call,
+        twin_of=twin_of,
+        is_retimed=bool(is_retimed),
         turns=turns,
         first_ms=first_ms,
         last_ms=last_ms,

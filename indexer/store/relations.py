@@ -26,8 +26,11 @@ class Relations:
 
     # Twins.
 
-    def pair(self, agent_session: str | None) -> list[int]:
-        """Find the record that answers for an agent's own session; the transcripts for which another one does now."""
+    def pair(self, agent_session: str | None) -> list[tuple[int, bool]]:
+        """Find the record that answers for an agent's own session.
+
+        Answers the transcripts that have another one now than before, each with whether it has one.
+        """
         if agent_session is None:
             return []
         record = self._db.execute(
@@ -42,7 +45,7 @@ class Relations:
             )
         ]
         self._db.executemany("UPDATE sessions SET twin_of = ? WHERE id = ?", [(record, twin) for twin in changed])
-        return changed
+        return [(session, record is not None) for session in changed]
 
     def part_from_the_gone(self) -> None:
         """A transcript whose record is no longer kept is an ordinary session."""

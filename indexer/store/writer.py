@@ -162,16 +162,15 @@ class StoreWriter:
         )
 
     def mint(self, sessions: Sequence[int]) -> None:
-        """Give our own numbers to sessions that have none, in the order given; one that had one gets it back."""
+        """Give our own numbers to sessions that have none, in the order given."""
         for session in sessions:
-            project, number, earlier = self._db.execute(
-                "SELECT project, number, (SELECT max(n.number) FROM numbers n WHERE n.project = s.project"
-                " AND n.session = s.id) FROM sessions s WHERE id = ?",
-                (session,),
+            project, number = self._db.execute(
+                "SELECT project, number FROM sessions WHERE id = ?", (session,)
             ).fetchone()
             if number is None:
-                number = earlier or self._next_number(project)
-                self._db.execute("UPDATE sessions SET number = ?, is_minted = 1 WHERE id = ?", (number, session))
+                self._db.execute(
+                    "UPDATE sessions SET number = ?, is_minted = 1 WHERE id = ?", (self._next_number(project), session)
+                )
 
     def mint_missing(self) -> None:
         """Give numbers to all sessions that are to have one of ours and have none, the oldest start first.
@@ -184,7 +183,18 @@ class StoreWriter:
             " AND parent_id IS NULL AND twin_of IS NULL ORDER BY started IS NULL, started, id",
             (CYDONIA,),
         ).fetchall()
-        self.mint([session for session, session_id in missing if session_id not in self._recorded])
+        for session, session_id in missing:
+            if session_id not in self._recorded:
+                self._number_back(session)
+
+    def _number_back(self, session: int) -> None:
+        """Give a session that became an ordinary one the number it had when it was one before, else a new one."""
+        self._db.execute(
+            "UPDATE sessions SET is_minted = 1, number = (SELECT max(number) FROM numbers"
+            " WHERE project = sessions.project AND session = sessions.id) WHERE id = ? AND number IS NULL",
+            (session,),
+        )
+        self.mint([session])
 
     def expect_records(self, agent_sessions: Collection[str]) -> None:
         """Name the agents' own sessions of which records were seen that are not stored yet: they get no numbers."""
@@ -300,8 +310,11 @@ class StoreWriter:
         else:
             ids = {facts.agent_session, agent_session_before} if source == CYDONIA else set()
         for agent_session in ids:
-            for twin in self._relations.pair(agent_session):
-                self._settle_number(twin)
+            for changed, is_twin in self._relations.pair(agent_session):
+                if is_twin:
+                    self._settle_number(changed)
+                else:
+                    self._number_back(changed)
 
     def _free_handle(self, source: str, key: str) -> str:
         """`s` and 12 hex digits of the identity; of two that agree in them the later one gets others."""

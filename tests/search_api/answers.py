@@ -39,6 +39,7 @@ HIT = Hit(
     at="2026-11-30T10:00:00.000Z",
     archived=False,
     deleted=False,
+    copied_from=None,
     before=[],
     after=[],
 )
