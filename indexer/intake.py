@@ -7,7 +7,18 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from pathlib import Path
 
-from indexer.sources.base import Append, Part, Side, Skipped, Source, Transcript, Unreadable, Unsettled, Waiting
+from indexer.sources.base import (
+    Append,
+    Part,
+    SessionFacts,
+    Side,
+    Skipped,
+    Source,
+    Transcript,
+    Unreadable,
+    Unsettled,
+    Waiting,
+)
 from indexer.store.chunks import item_of, row_of
 from indexer.store.writer import KnownFile, StoreWriter
 from schemas.items import Item, Layer
@@ -108,7 +119,7 @@ class Intake:
             self._learn_numbers(project)
         with self._store.transaction():
             for *_, facts in heads:
-                if self._store.session_with_key(source.name, facts.key) is None:
+                if self._store.session_with_key(source.name, facts.key) is None and not self._gone(source, facts):
                     self._store.put_session(source.name, facts, None, key=facts.key, lane=lane)
 
     def expect_records(self, found: Iterable[tuple[Source, Transcript]]) -> None:
@@ -179,14 +190,16 @@ class Intake:
 
     def _moved(self, source: Source, part: Part) -> int | None:
         """A session of the same id and beginning whose files are gone: its project's folder was moved."""
-        found = [
-            session
-            for session in self._store.sessions_with_id(source.name, part.facts.session_id)
-            if (files := self._store.files_of_session(session))
-            and self._have_gone(files)
-            and self._begins_like(session, part)
-        ]
+        found = [session for session in self._gone(source, part.facts) if self._begins_like(session, part)]
         return found[0] if len(found) == 1 else None
+
+    def _gone(self, source: Source, facts: SessionFacts) -> list[int]:
+        """Sessions of the same id whose files are gone, and so may have moved here."""
+        return [
+            session
+            for session in self._store.sessions_with_id(source.name, facts.session_id)
+            if (files := self._store.files_of_session(session)) and self._have_gone(files)
+        ]
 
     def _begins_like(self, session: int, part: Part) -> bool:
         first = self._store.first_item(session)
