@@ -152,4 +152,4 @@ class Relations:
 
 
 FIRST_IS_ORIGINAL = "t.is_copy, s.forked_from IS NOT NULL, s.started IS NULL, s.started, s.id, t.turn"
-"""How turns `t` of one origin, in sessions `s`, are ordered: what was not brought along, then what is in no fork, then the older."""
+"""Orders turns `t` of one origin, in sessions `s`: what was not brought along, what is in no fork, the older."""

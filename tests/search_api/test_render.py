@@ -90,6 +90,7 @@ def test_the_json_form_of_a_search_has_its_keys_and_no_others() -> None:
             "at": AT,
             "archived": False,
             "deleted": False,
+            "copied_from": None,
             "before": [],
             "after": [],
         }
