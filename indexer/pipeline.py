@@ -57,6 +57,9 @@ LIVE_COMMIT_BYTES = 30_000_000
 LIVE_SCAN_BYTES = 8_000_000
 """Changes that a look at the folders finds are live up to this size, and a scan of its own above it."""
 
+FOLDER_ENTRIES = 500
+"""How many entries of a folder that showed up are looked at right away."""
+
 RETRY_SECONDS = 5.0
 """What stands still or failed is tried again after this."""
 
@@ -187,9 +190,31 @@ class Pipeline:
             unit = self._unit_at(path) if is_file else None
             if unit is not None and not _is_linked(unit):
                 self.schedule.add([unit])
+            elif not is_file and (below := self._units_below(path)) is not None:
+                self.schedule.add(below)
             elif unit is not None or not is_file or path in self._state_files:
                 needs_look = needs_look or self._concerns_folders(path)
         return needs_look
+
+    def _units_below(self, folder: Path) -> list[Unit] | None:
+        """The transcripts in a folder that showed up within a root; None where it takes a look to know them.
+
+        Agents make folders all the time, for each day or session, and a look through all others takes long.
+        """
+        if not os.path.isdir(folder):
+            return None
+        root = next((one for one in self.roots if one[1].is_recursive and one[1].path in folder.parents), None)
+        if root is None or _is_linked(Unit(root[0], root[1], folder)):
+            return None
+        units: list[Unit] = []
+        seen = 0
+        for parent, folders, files in os.walk(folder):
+            paths = [Path(parent, name) for name in (*folders, *files)]
+            seen += len(paths)
+            if seen > FOLDER_ENTRIES or any(path.is_symlink() for path in paths):
+                return None
+            units += (unit for path in paths[len(folders) :] if (unit := self._unit_at(path)) is not None)
+        return units
 
     def _unit_at(self, path: Path) -> Unit | None:
         for source, root in self.roots:

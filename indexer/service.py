@@ -178,8 +178,11 @@ class Indexer:
                         next_look = earliest_look
                     if began >= next_look:
                         self._needs_look = has_looked = False
-                        self._watch()
+                        watched = self._folders()
+                        self._watch(*watched)
                         found = pipeline.look()
+                        if self._folders() != watched:
+                            self._needs_look = True  # a folder was made meanwhile, of which no event told
                         if is_first and not found.files:
                             log.warning(NOTHING_FOUND, ", ".join(str(root.path) for _, root in pipeline.roots))
                         is_first = False
@@ -211,10 +214,13 @@ class Indexer:
         indexing = self._settings.indexing
         return POLL_SECONDS if self._watcher.failure or indexing.force_polling else indexing.rescan_seconds
 
-    def _watch(self) -> None:
+    def _watch(self, deep: set[Path], flat: set[Path]) -> None:
         """Watch what the sources name now: before the look, so that nothing falls between the two."""
-        if self._settings.indexing.force_polling:
-            return
+        if not self._settings.indexing.force_polling:
+            self._watcher.watch(deep, flat)
+
+    def _folders(self) -> tuple[set[Path], set[Path]]:
+        """The folders that hold what the sources name now: with all below them, and by themselves."""
         pipeline = self._pipeline
         deep, flat = set[Path](), set[Path]()
         for source in pipeline.sources:
@@ -225,7 +231,7 @@ class Indexer:
                     (deep if root.is_recursive else flat).add(root.path)
                 else:
                     flat.add(_nearest_folder(root.path))
-        self._watcher.watch(deep, flat)
+        return deep, flat
 
 
 def _nearest_folder(path: Path) -> Path:

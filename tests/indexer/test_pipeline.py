@@ -2,7 +2,7 @@
 
 import os
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import closing, contextmanager
 from itertools import pairwise
 from pathlib import Path
@@ -13,6 +13,7 @@ import pytest
 from indexer.lock import Held
 from indexer.pipeline import Pipeline
 from indexer.service import Indexer, bring_up_to_date, index_once
+from indexer.watch import Watcher
 from schemas.answers import Indexing
 from schemas.errors import Unavailable
 from schemas.settings import Settings
@@ -107,6 +108,22 @@ def test_folders_that_are_made_later_are_found(transcripts: Transcripts, setting
         kettle = transcripts.project("kettle")
         write_record(kettle, "1790000000000", "of a late state file")
         wait_until_found(settings, "of a late state file", ("1790000000000", 1))
+
+
+def test_a_folder_that_is_made_while_the_others_begin_to_be_watched_is_followed(
+    transcripts: Transcripts, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    transcripts.turns.rmdir()
+    watch = Watcher.watch
+
+    def watch_a_little_late(watcher: Watcher, *folders: Collection[Path]) -> None:
+        transcripts.turns.mkdir(exist_ok=True)
+        watch(watcher, *folders)
+
+    monkeypatch.setattr(Watcher, "watch", watch_a_little_late)
+    with indexing(settings):
+        transcripts.turn_file("a", user("hello there"))
+        wait_until_found(settings, "hello", ("a", 1))
 
 
 def test_a_folder_that_is_removed_and_made_again_is_followed_again(
@@ -221,7 +238,7 @@ def test_transcripts_that_changed_are_read_without_a_look(transcripts: Transcrip
     [
         ("state.toml", True),
         ("turns", True),
-        ("turns/deep", True),
+        ("turns/deep", False),
         ("turns/gone", True),
         ("turns/gone.turns.jsonl", True),
         ("work/kettle/.cydonia/sessions/gone.json", True),
@@ -243,6 +260,31 @@ def test_only_what_may_change_which_transcripts_there_are_takes_a_look(
     for name in ("turns/notes.txt", "work/kettle/.cydonia/state.db"):
         (transcripts.folder / name).touch()
     assert pipeline.changed([transcripts.folder / path]) == needs_look
+
+
+def test_the_transcripts_in_a_folder_that_showed_up_are_read_without_a_look(
+    transcripts: Transcripts, pipeline: Pipeline
+) -> None:
+    new = [transcripts.turn_file(name, user("hello")) for name in ("new/a", "new/b/c")]
+    (transcripts.turns / "new" / "notes.txt").touch()
+    pipeline.schedule.pop_due()
+    assert not pipeline.changed([transcripts.turns / "new"])
+    assert {unit.path for unit in pipeline.schedule.pop_due()} == set(new)
+
+
+def test_a_folder_that_holds_links_takes_a_look(transcripts: Transcripts, pipeline: Pipeline) -> None:
+    linked = transcripts.turn_file("new/a", user("hello"))
+    (transcripts.turns / "new" / "again.turns.jsonl").symlink_to(linked)
+    assert pipeline.changed([transcripts.turns / "new"])
+
+
+def test_a_folder_with_very_much_in_it_takes_a_look(
+    transcripts: Transcripts, pipeline: Pipeline, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("indexer.pipeline.FOLDER_ENTRIES", 2)
+    for name in "abc":
+        transcripts.turn_file(f"new/{name}", user("hello"))
+    assert pipeline.changed([transcripts.turns / "new"])
 
 
 def test_a_project_that_may_not_be_entered_hides_no_other(
