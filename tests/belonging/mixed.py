@@ -11,7 +11,7 @@ from schemas.settings import Settings, load_settings
 from search_api.archive import Archive
 from search_api.caller import Caller
 from search_api.render import text_form
-from tests.indexer.archives import Transcripts, index
+from tests.indexer.archives import Transcripts, found_in, index
 from tests.indexer.sources.claude_code.written import SESSION, Written, written_in
 from tests.indexer.sources.codex.rollouts import CodexHome
 
@@ -66,6 +66,10 @@ class Mixed:
     def found(self, query: str, **arguments: Any) -> list[tuple[str, int]]:
         """Session and turn of each hit."""
         return [(hit.session_id, hit.turn) for hit in self.search(query, **arguments).hits]
+
+    def all_found(self, query: str, **arguments: Any) -> list[tuple[str, int]]:
+        """The same of all pages."""
+        return found_in(self.settings(), query, **arguments)
 
     def left_out(self, query: str, **arguments: Any) -> list[tuple[str, str]]:
         return [(left.what, left.argument) for left in self.search(query, **arguments).left_out]
