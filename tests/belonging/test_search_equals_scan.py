@@ -41,6 +41,7 @@ def passes(session: Session, arguments: dict[str, Any]) -> bool:
         (subagents == "include" or session.is_subagent == (subagents == "only"))
         and (sources is None or session.source in sources)
         and (sources is not None or not session.is_twin)
+        and arguments.get("title", "") in f"Session {session.id}"
     )
 
 
@@ -137,12 +138,15 @@ def test_a_search_answers_what_a_scan_would(mixed: Mixed, seed: int) -> None:
         writer.claude(f"a{number}", is_subagent=True)
         writer.fork(f"f{number}", writer.random.choice(mains))
         writer.record(writer.claude(f"t{number}", is_twin=True))
-    writer.record(None, original=writer.record(None))
+    forked = writer.record(None, original=writer.record(None))
     writer.write()
-    for subagents, copies, source in product(
-        (None, "include", "only"), (None, "include"), (None, ["claude-code"], ["cydonia"], ["claude-code", "cydonia"])
+    for subagents, copies, source, title in product(
+        (None, "include", "only"),
+        (None, "include"),
+        (None, ["claude-code"], ["cydonia"], ["claude-code", "cydonia"]),
+        (None, f"Session {forked.id}"),
     ):
-        arguments = {"subagents": subagents, "copies": copies, "source": source}
+        arguments = {"subagents": subagents, "copies": copies, "source": source, "title": title}
         arguments = {name: value for name, value in arguments.items() if value is not None}
         word = writer.random.choice(WORDS)
         expected = scan(writer.sessions, word, arguments)
