@@ -16,7 +16,7 @@ from schemas.folding import fold
 FEW_WORDS = 256
 """A fragment that no more words have is quickly completed to all of them, and the plan with it."""
 
-FEW_NEIGHBOURS = 12
+FEW_NEIGHBOURS = 64
 """The same of an end of several words, as each of its words makes a phrase of its own."""
 
 MANY_WORDS = 20_000
