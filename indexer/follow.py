@@ -35,8 +35,8 @@ WORDS_BYTES = "words_bytes"
 PROCESS_CHUNKS = 8_000
 """With more chunks due for `bulk` a process of its own is worth its start."""
 
-AHEAD_CHUNKS = 100_000
-"""How far a scan may store ahead of what is found; some 100 MB of text, which is three commits of `bulk`."""
+AHEAD_CHUNKS = 300_000
+"""How far a scan may store ahead of what is found; some 300 MB of text, or three commits of `bulk`."""
 
 
 class IndexFollower:
