@@ -38,7 +38,7 @@ LARGEST_WINDOW_TURNS = 300_000
 FEW_CHUNKS = 512
 """A query with so few chunks at most is searched for in one window."""
 
-FEW_CANDIDATES, MANY_CANDIDATES = 2048, 8192
+FEW_CANDIDATES, MANY_CANDIDATES = 4096, 8192
 """So many chunks of a folder are verified sooner than the words are looked up that would tell some of them apart:
 many where enough of those before did match."""
 
