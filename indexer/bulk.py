@@ -97,6 +97,10 @@ class BulkProcess:
         with suppress(BrokenPipeError):
             self._process.stdin.close()
 
+    @property
+    def has_ended(self) -> bool:
+        return not self._reader.is_alive() and self._process.poll() is not None
+
     def close(self) -> None:
         """Let it end, and wait for that; what it did not report is to be done again."""
         assert self._process.stdout is not None
