@@ -12,7 +12,7 @@ from indexer.order import Order, TurnKey
 from indexer.query import Anything, ChunkQuery, Nothing
 from indexer.store.reader import ChunkBody, Session, StoreReader
 from indexer.vocabulary import VocabularyReader
-from search_api.cost import Cost, Window
+from search_api.cost import Cost
 from search_api.finders import Finder, Plan
 from search_api.plan import FEW_WORDS, MANY_WORDS
 from search_api.search_scope import SearchScope
@@ -162,7 +162,7 @@ class Walk:
         session, store = self.scope.session, self.tools.store
         if session is not None and session.turns <= STORE_WINDOW_TURNS:
             turns = self._turns_of(session, after)
-            self.cost.windows.append(Window("store: the session's turns", None, len(turns)))
+            self.cost.went("store: the session's turns", None, len(turns))
             yield _Turns(turns, None)
             return
         within = self.scope.indexed(self.tools.store, self.gaze)
@@ -226,7 +226,7 @@ class Walk:
             if not keys or self._is_past_bounds(keys[0]):
                 return
             if self.is_explained:
-                self.cost.windows.append(Window("store: turn by turn", None, len(keys)))
+                self.cost.went("store: turn by turn", None, len(keys))
             yield _Turns(keys, None)
             after = keys[-1]
             size = min(size * 2, 16 * STORE_WINDOW_TURNS)
@@ -250,7 +250,7 @@ class Walk:
     ) -> _Turns:
         keys = [key for key in places if self._is_between(after, key, end)]
         if self.is_explained:
-            self.cost.windows.append(Window(f"index: {query}", self.tools.index.most_chunks(query), len(keys)))
+            self.cost.went(f"index: {query}", self.tools.index.most_chunks(query), len(keys))
         return _Turns(sorted(keys, reverse=self.order == "newest"), places)
 
     def _is_between(self, after: TurnKey, key: TurnKey, end: TurnKey | None) -> bool:
