@@ -3,27 +3,16 @@
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from schemas.answers import Explanation, Road
-
-
-@dataclass(frozen=True, slots=True)
-class Window:
-    """A stretch of turns that were looked at by one road."""
-
-    road: str
-    at_most_chunks: int | None
-    """What word counts promised for all time; None where nothing was asked of the index."""
-    turns: int
-    """How many it named."""
 
 
 @dataclass(slots=True)
 class Cost:
     """What a search did, filled while it goes on."""
 
-    windows: list[Window] = field(default_factory=list)
+    roads: list[Road] = field(default_factory=list)
     candidates: int = 0
     """Turns that the roads named and the filters let through."""
     loaded: int = 0
@@ -42,9 +31,17 @@ class Cost:
         finally:
             self.seconds[step] = self.seconds.get(step, 0.0) + time.perf_counter() - began
 
+    def went(self, road: str, at_most_chunks: int | None, turns: int) -> None:
+        """Note a window of turns that a road named; of several in a row by the same one the sum is told."""
+        last = self.roads[-1] if self.roads else None
+        if last is not None and (last.road, last.at_most_chunks) == (road, at_most_chunks):
+            self.roads[-1] = replace(last, turns=last.turns + turns)
+        else:
+            self.roads.append(Road(road, at_most_chunks, turns))
+
     def explanation(self) -> Explanation:
         return Explanation(
-            roads=[Road(window.road, window.at_most_chunks, window.turns) for window in self.windows],
+            roads=self.roads,
             considered=self.candidates,
             loaded=self.loaded,
             verified=self.verified,

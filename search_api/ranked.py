@@ -16,7 +16,7 @@ from schemas.errors import Timeout
 from schemas.references import Turns
 from search_api.candidates import DEEPER, Candidates
 from search_api.copies import CopyFilter, is_outdated
-from search_api.cost import Cost, Window
+from search_api.cost import Cost
 from search_api.filters import TimeBounds
 from search_api.verify import Gaze, Match
 from search_api.walk import Tools
@@ -132,7 +132,7 @@ class Search:
         while True:
             with self.cost.timed("candidates"):
                 keys, is_all = candidates.best(depth)
-            self.cost.windows.append(Window(f"index: the best of {self.facts}", None, len(keys)))
+            self.cost.went(f"index: the best of {self.facts}", None, len(keys))
             kept = keys[:KEPT_CANDIDATES]
             if is_all and len(kept) == len(keys):
                 return RankedTurns(kept, False)
@@ -215,7 +215,7 @@ class Search:
         """The turns that may match, window by window along the order."""
         listed = Candidates(self.tools, self.facts, self.scope).listed_turns()
         if listed is not None:
-            self.cost.windows.append(Window(f"index: {self.facts}", None, len(listed)))
+            self.cost.went(f"index: {self.facts}", None, len(listed))
             yield [key for key in listed if _is_between(order, after, key, None)]
             return
         store, scope = self.tools.store, self.scope
@@ -230,7 +230,7 @@ class Search:
             )
             with self.cost.timed("candidates"):
                 found = Candidates(self.tools, self.facts, window).every_turn()
-            self.cost.windows.append(Window(f"index: {self.facts}", None, len(found)))
+            self.cost.went(f"index: {self.facts}", None, len(found))
             yield [key for key in found if _is_between(order, after, key, end)]
             if end is None or not scope.from_ms <= end[0] <= scope.to_ms:
                 return

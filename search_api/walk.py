@@ -13,7 +13,7 @@ from indexer.query import Anything, ChunkQuery, Nothing
 from indexer.store.reader import ChunkBody, Session, StoreReader
 from indexer.vocabulary import VocabularyReader
 from search_api.copies import CopyFilter, is_outdated
-from search_api.cost import Cost, Window
+from search_api.cost import Cost
 from search_api.finders import Finder, Plan
 from search_api.plan import FEW_WORDS, MANY_WORDS
 from search_api.search_scope import SearchScope
@@ -39,8 +39,11 @@ LARGEST_WINDOW_TURNS = 300_000
 FEW_CHUNKS = 512
 """A query with so few chunks at most is searched for in one window."""
 
-FEW_CANDIDATES = 1024
-"""So many chunks are verified sooner than the words are looked up that would tell some of them apart."""
+FEW_CANDIDATES, MANY_CANDIDATES = 4096, 8192
+"""So many chunks of a folder are verified sooner than the words are looked up that would tell some of them apart:
+many where enough of those before did match."""
+
+ENOUGH_MATCHES = 1 / 128
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +165,7 @@ class Walk:
         session, store = self.scope.session, self.tools.store
         if session is not None and session.turns <= STORE_WINDOW_TURNS:
             turns = self._turns_of(session, after)
-            self.cost.windows.append(Window("store: the session's turns", None, len(turns)))
+            self.cost.went("store: the session's turns", None, len(turns))
             yield _Turns(turns, None)
             return
         within = self.scope.indexed(self.tools.store, self.gaze)
@@ -194,7 +197,9 @@ class Walk:
         if isinstance(query, Anything):
             return None
         with self.cost.timed("candidates"):
-            places = self.tools.index.few_candidates(query, self._window(after, end, within), FEW_CANDIDATES)
+            is_worth_it = self.cost.matched >= self.cost.verified * ENOUGH_MATCHES
+            most = MANY_CANDIDATES if is_worth_it else FEW_CANDIDATES
+            places = self.tools.index.few_candidates(query, self._window(after, end, within), most)
         return None if places is None else self._named(query, places, after, end)
 
     def _between(self, query: ChunkQuery, after: TurnKey, end: TurnKey | None, within: Scope) -> Iterator[_Turns]:
@@ -224,7 +229,7 @@ class Walk:
             if not keys or self._is_past_bounds(keys[0]):
                 return
             if self.is_explained:
-                self.cost.windows.append(Window("store: turn by turn", None, len(keys)))
+                self.cost.went("store: turn by turn", None, len(keys))
             yield _Turns(keys, None)
             after = keys[-1]
             size = min(size * 2, 16 * STORE_WINDOW_TURNS)
@@ -248,7 +253,7 @@ class Walk:
     ) -> _Turns:
         keys = [key for key in places if self._is_between(after, key, end)]
         if self.is_explained:
-            self.cost.windows.append(Window(f"index: {query}", self.tools.index.most_chunks(query), len(keys)))
+            self.cost.went(f"index: {query}", self.tools.index.most_chunks(query), len(keys))
         return _Turns(sorted(keys, reverse=self.order == "newest"), places)
 
     def _is_between(self, after: TurnKey, key: TurnKey, end: TurnKey | None) -> bool:
