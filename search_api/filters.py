@@ -7,7 +7,7 @@ from schemas.answers import LeftOut
 from schemas.errors import InvalidArgument, quoted
 from schemas.folding import fold
 from schemas.requests import Filters
-from schemas.sources import SOURCES
+from schemas.sources import AGENTS_OWN, SOURCES
 from schemas.texts import collapsed
 from schemas.times import parse_bound
 from search_api.resolve import CallScope
@@ -59,6 +59,14 @@ def session_condition(request: Filters, scope: CallScope, session: int | None = 
     Raises:
         InvalidArgument: a source that there is not.
     """
+    condition = _asked_for(request, scope, session)
+    for left in _left_out(request) if session is None else ():
+        condition &= Condition(f"NOT ({left.sql})")
+    return condition
+
+
+def _asked_for(request: Filters, scope: CallScope, session: int | None = None) -> Condition:
+    """The same, whatever is left out though nobody asked for that."""
     within = _within(scope, with_closed=request.closed == "include")
     parts = [within if session is None else Condition("s.id = ?", (session,))]
     sources = [source.strip().lower() for source in request.source]
@@ -76,10 +84,8 @@ def session_condition(request: Filters, scope: CallScope, session: int | None = 
         parts.append(Condition("instr(s.title_folded, ?)", (fold(collapsed(request.title)),)))
     if request.archived != "include":
         parts.append(Condition("s.is_archived = ?", (int(request.archived == "only"),)))
-    if session is None:
-        if request.subagents == "only":
-            parts.append(SUBAGENTS)
-        parts += [Condition(f"NOT ({left.sql})") for left in _left_out(request)]
+    if session is None and request.subagents == "only":
+        parts.append(SUBAGENTS)
     condition = parts[0]
     for part in parts[1:]:
         condition &= part
@@ -88,14 +94,16 @@ def session_condition(request: Filters, scope: CallScope, session: int | None = 
 
 def left_out(store: StoreReader, request: Filters, scope: CallScope) -> list[LeftOut]:
     """What the filters of a call that names no session leave out though nobody asked for that, where there is any."""
-    everything = request.model_copy(update={"subagents": "include", "source": request.source or list(SOURCES)})
     found = []
+    asked_for = _asked_for(request, scope)
     for kind in _left_out(request):
-        those = kind & session_condition(everything, scope)
-        if kind is SUBAGENTS and store.any_session(those):
+        if kind is SUBAGENTS and store.any_session(kind & asked_for):
             found.append(LeftOut("subagents", "subagents=include"))
-        elif kind is TWINS and (sources := store.sources_of(those)):
-            found.append(LeftOut("twins", f"source={','.join(sources)}"))
+        elif kind is TWINS:
+            # The plus keeps SQLite from going through all sessions of the source.
+            of_source = {source: Condition("+s.source = ?", (source,)) for source in AGENTS_OWN}
+            sources = [source for source, its in of_source.items() if store.any_session(kind & its & asked_for)]
+            found += [LeftOut("twins", f"source={','.join(sources)}")] if sources else []
     return found
 
 

@@ -157,6 +157,10 @@ class Resolver:
         condition = Condition("s.title_folded = ?", (fold(collapsed(words)),)) & self._within()
         fitting = self._reader.sessions(condition, f"ORDER BY s.id LIMIT {MAX_CANDIDATES}")
         if len(fitting) > 1:
+            # A record and the transcript of the same session mostly share their title; the record answers.
+            records = {session.id for session in fitting}
+            fitting = [session for session in fitting if session.twin_of not in records]
+        if len(fitting) > 1:
             raise self._ambiguous(words, fitting)
         return (fitting[0], None) if fitting else None
 

@@ -126,3 +126,11 @@ def test_a_record_that_callers_may_not_see_answers_for_nobody(mixed: Mixed) -> N
     assert mixed.left_out("zebra") == []
     (seen,) = mixed.listed()
     assert seen.twin_of is None
+
+
+def test_a_title_that_record_and_twin_share_names_the_record(mixed: Mixed) -> None:
+    write_record(mixed.project, RECORD, "Find the zebra.", session=SESSION, title="Find the zebra.")
+    write_claude(mixed)
+    mixed.index()
+    assert {one.title for one in mixed.listed(source=["cydonia", "claude-code"])} == {"Find the zebra."}
+    assert mixed.read("find the zebra.").session_id == RECORD
