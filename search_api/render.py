@@ -324,7 +324,13 @@ def _sessions_text(answer: SessionsAnswer) -> str:
 def _session_line(session: SessionSummary) -> str:
     facts = [counted(session.turns, "turn"), session.last_at, session.agent and printable(session.agent)]
     says = ", ".join(fact for fact in facts if fact)
-    return f"{printable(session.reference)} {_title(session.title, MAX_TITLE_CHARS)} — {says}{_flags(session)}"
+    title = _title(session.title, MAX_TITLE_CHARS)
+    return f"{printable(session.reference)} {title} — {says}{_flags(session)}{_relations(session)}"
+
+
+def _relations(session: SessionSummary) -> str:
+    relations = (("started by", session.parent), ("forked from", session.forked_from), ("twin of", session.twin_of))
+    return "".join(f" · {word} {printable(other)}" for word, other in relations if other is not None)
 
 
 def _project_line(project: ProjectSummary) -> str:

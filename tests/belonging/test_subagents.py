@@ -1,7 +1,13 @@
 """Sessions that another session started: left out unless asked for, and named by who started them."""
 
+from contextlib import closing
+
 import pytest
 
+from schemas.requests import SessionsRequest
+from search_api.archive import Archive
+from search_api.caller import Caller
+from search_api.render import text_form
 from tests.belonging.mixed import Mixed, ids
 from tests.indexer.sources.claude_code.written import SESSION, agent, call, result, user
 from tests.indexer.sources.codex.rollouts import CHILD, THREAD, meta, spawned
@@ -75,6 +81,13 @@ def test_a_task_names_the_subagent_that_it_started(family: Mixed) -> None:
     (tool,) = [item for part in family.read(SESSION).parts for item in part.items if item.kind == "tool"]
     assert (tool.label or "").endswith(" → agent-a1b2c3d")
     assert family.found("→") == []
+
+
+def test_a_list_of_sessions_says_who_started_a_subagent(family: Mixed) -> None:
+    with closing(Archive.open(family.settings())) as archive:
+        text = text_form(archive.sessions(SessionsRequest.read({"subagents": "only"}), Caller()))
+    assert text.startswith("agent-a1b2c3d Review it. — 1 turn, ")
+    assert text.endswith(" · started by kettle#1")
 
 
 def test_a_long_label_is_cut_so_that_the_name_behind_it_stays(mixed: Mixed) -> None:
