@@ -101,7 +101,9 @@ def empty_meta(folder: Path) -> None:
 def cut_segments(folder: Path) -> None:
     for path in (folder / "bulk").iterdir():
         if path.suffix in (".term", ".idx", ".pos", ".fast"):
-            path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+            half = path.read_bytes()[: path.stat().st_size // 2]
+            path.unlink()  # as a file of its own: a thread that reads the old one would be killed
+            path.write_bytes(half)
 
 
 def delete_segments(folder: Path) -> None:
