@@ -87,7 +87,9 @@ def delete_words(folder: Path) -> None:
 
 def cut_words(folder: Path) -> None:
     words = folder / WORDS_FOLDER / "bulk.joints"
-    words.write_bytes(words.read_bytes()[:40])
+    half = words.read_bytes()[:40]
+    words.unlink()
+    words.write_bytes(half)
 
 
 def garble_meta(folder: Path) -> None:
