@@ -26,6 +26,7 @@ from search_api.docs_page import docs_page
 from search_api.guard import Guard
 from search_api.http_arguments import NoArguments, read_arguments
 from search_api.json_forms import ReadForm, SearchForm
+from search_api.mcp_http import mcp_route, mcp_sessions
 from search_api.openapi import describe, document
 from search_api.render import Answer, json_bytes, json_form, text_form
 from search_api.version import VERSION
@@ -65,11 +66,13 @@ def create_app(
         instance: names this start of the server in `/healthz`; a random one by default.
     """
     calls = _Calls(settings.limits)
+    mcp = mcp_sessions(archive, settings, calls.run)
     instance = instance or secrets.token_hex(16)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        yield
+        async with mcp.run():
+            yield
         calls.close()
 
     app = FastAPI(
@@ -147,6 +150,7 @@ def create_app(
     app.add_api_route(
         "/readyz", readyz, summary="Is the first scan done?", **describe("GET", NoArguments, dict[str, str])
     )
+    app.router.routes.append(mcp_route(mcp))
     app.add_api_route("/openapi.json", openapi, summary="This description.", response_model=None)
     app.add_api_route("/docs", docs, summary="This description as a page.", response_model=None)
     return app

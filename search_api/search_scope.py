@@ -9,7 +9,7 @@ from indexer.store.reader import Condition, Session, StoreReader
 from schemas.errors import NoSuchTurn
 from schemas.references import Turns
 from schemas.requests import SearchRequest
-from search_api.caller import Caller
+from search_api.caller import Caller, current_turns
 from search_api.cursor import fingerprint, read_cursor, write_cursor
 from search_api.filters import TimeBounds, session_condition, time_bounds
 from search_api.naming import Names
@@ -42,6 +42,8 @@ class SearchScope:
     bounds: TimeBounds
     bound_to: str
     """What the cursors of this search are bound to."""
+    current: frozenset[tuple[int, int]]
+    """The turn that the caller is in, where it is to be left out."""
     place: tuple[int, int, int] | None
     """Where the cursor of the call says that the page begins; None: at the first one."""
 
@@ -89,5 +91,6 @@ def search_scope(
         turns=turns,
         bounds=bounds,
         bound_to=bound_to,
+        current=current_turns(store, caller) if session is None and request.current == "exclude" else frozenset(),
         place=place,
     )
