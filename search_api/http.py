@@ -57,13 +57,19 @@ class _Route:
 
 
 def create_app(
-    archive: Archive, settings: Settings, status: Callable[[], StatusAnswer], instance: str | None = None
+    archive: Archive,
+    settings: Settings,
+    status: Callable[[], StatusAnswer],
+    instance: str | None = None,
+    *,
+    is_on_demand: bool = False,
 ) -> FastAPI:
     """The server's application.
 
     Args:
         status: what `/status` answers and `/readyz` looks at; called in a thread.
         instance: names this start of the server in `/healthz`; a random one by default.
+        is_on_demand: whether it makes way for a server that is started by hand, which `/healthz` tells.
     """
     calls = _Calls(settings.limits)
     mcp = mcp_sessions(archive, settings, calls.run)
@@ -131,7 +137,8 @@ def create_app(
 
     async def healthz(request: Request) -> Response:
         await read_arguments(request, NoArguments)
-        return _response(request, json_bytes({"status": "alive", "instance": instance, "version": VERSION}), "alive")
+        alive = {"status": "alive", "instance": instance, "version": VERSION, "on_demand": is_on_demand}
+        return _response(request, json_bytes(alive), "alive")
 
     async def readyz(request: Request) -> Response:
         await read_arguments(request, NoArguments)
@@ -145,7 +152,7 @@ def create_app(
         return Response(docs_page(document(app)), media_type="text/html", headers=_PAGE_HEADERS)
 
     app.add_api_route(
-        "/healthz", healthz, summary="Is the server alive?", **describe("GET", NoArguments, dict[str, str])
+        "/healthz", healthz, summary="Is the server alive?", **describe("GET", NoArguments, dict[str, str | bool])
     )
     app.add_api_route(
         "/readyz", readyz, summary="Is the first scan done?", **describe("GET", NoArguments, dict[str, str])

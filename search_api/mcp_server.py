@@ -7,8 +7,7 @@ error of the protocol is only what the protocol says, such as a tool that there 
 
 import logging
 import secrets
-from collections.abc import Awaitable, Callable
-from typing import Any, TypeAlias
+from typing import Any
 
 from mcp.server.lowlevel import Server
 from mcp.shared.exceptions import MCPError
@@ -16,15 +15,11 @@ from mcp_types import INVALID_PARAMS, CallToolRequestParams, CallToolResult, Lis
 
 from schemas.errors import Internal, TurndexError, quoted
 from schemas.settings import McpSettings
+from schemas.texts import without_surrogates
 from search_api.mcp_answers import refused
-from search_api.mcp_tools import INSTRUCTIONS, ToolDescription, offered, tool_list
+from search_api.mcp_calls import Call
+from search_api.mcp_tools import INSTRUCTIONS, offered, tool_list
 from search_api.version import VERSION
-
-Call: TypeAlias = Callable[[ToolDescription, dict[str, Any], Any], Awaitable[CallToolResult]]
-"""Answers a tool's call: its description, its arguments, and the HTTP request that it came with, if any.
-
-It may raise a `TurndexError` where the call is refused.
-"""
 
 _log = logging.getLogger(__name__)
 
@@ -43,7 +38,7 @@ def mcp_server(settings: McpSettings, call: Call) -> Server[Any]:
             names = ", ".join(tools) or "none"
             raise MCPError(INVALID_PARAMS, f"there is no tool {quoted(params.name)}; there are: {names}")
         try:
-            return await call(tool, params.arguments or {}, context.request)
+            return await call(tool, _cleaned(params.arguments or {}), context.request)
         except TurndexError as error:
             return refused(error)
         except MCPError:
@@ -65,3 +60,12 @@ def mcp_server(settings: McpSettings, call: Call) -> Server[Any]:
         # Without it every call of the stateless protocol lists the tools first, to look for arguments sent as headers.
         get_tool_input_schema=lambda _: None,
     )
+
+
+def _cleaned(value: Any) -> Any:
+    """Arguments without halves of surrogate pairs, which callers cut out of texts now and then."""
+    if isinstance(value, dict):
+        return {_cleaned(name): _cleaned(one) for name, one in value.items()}
+    if isinstance(value, list):
+        return [_cleaned(one) for one in value]
+    return without_surrogates(value) if isinstance(value, str) else value

@@ -36,6 +36,8 @@ class SearchScope:
     """What the sessions must fulfil."""
     project: int | None
     """The project that all of them are in, where there is one."""
+    unknown_project: str | None
+    """The caller's project, where nothing is known of it: then nothing can be found."""
     session: Session | None
     """The one session, where one is named, and of it just these turns."""
     turns: Turns | None
@@ -87,6 +89,7 @@ def search_scope(
         names=names,
         condition=session_condition(request, scope, session.id if session else None),
         project=scope.project.id if scope.project and session is None else None,
+        unknown_project=caller.project if scope.is_unknown and session is None else None,
         session=session,
         turns=turns,
         bounds=bounds,

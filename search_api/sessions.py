@@ -19,6 +19,7 @@ from schemas.times import iso_utc
 from search_api.caller import Caller
 from search_api.cursor import fingerprint, read_cursor, write_cursor
 from search_api.filters import TimeBounds, session_condition, time_bounds, within
+from search_api.hits import unknown_project_note
 from search_api.naming import Names
 from search_api.resolve import scope_of
 
@@ -55,6 +56,8 @@ def list_sessions(store: StoreReader, request: SessionsRequest, caller: Caller, 
     if not found and request.cursor is None:
         extent = store.extent(within(scope, with_closed=request.closed == "include"))
         notes = [f"looked through {counted(extent.sessions, 'session')}"]
+        if scope.is_unknown and caller.project is not None:
+            notes.append(unknown_project_note(caller.project))
     return SessionsAnswer([_summary(store, names, session) for session in found], more, cursor, notes)
 
 
