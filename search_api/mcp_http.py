@@ -9,8 +9,10 @@ from mcp.server.streamable_http_manager import StreamableHTTPASGIApp, Streamable
 from mcp.server.transport_security import TransportSecuritySettings
 from starlette.requests import Request
 from starlette.routing import Route
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from schemas.settings import Settings
+from schemas.texts import without_half_pairs
 from search_api.archive import Archive
 from search_api.binding import Binding, binding_of
 from search_api.guard import MCP_PATH
@@ -31,7 +33,25 @@ def mcp_sessions(archive: Archive, settings: Settings, in_thread: InThread) -> S
 
 def mcp_route(sessions: StreamableHTTPSessionManager) -> Route:
     """`POST /mcp`. A GET would open a stream for what the server says by itself: it says nothing, and refuses."""
-    return Route(MCP_PATH, StreamableHTTPASGIApp(sessions), methods=["POST"])
+    return Route(MCP_PATH, _Mended(StreamableHTTPASGIApp(sessions)), methods=["POST"])
+
+
+class _Mended:
+    """Takes the whole body, which `guard` has bounded, and mends what the SDK's parser would refuse in it."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        body = await Request(scope, receive).body()
+        # Latin-1 has a character for every byte, whether or not the body is UTF-8.
+        mended = without_half_pairs(body.decode("latin-1")).encode("latin-1")
+        messages = iter([{"type": "http.request", "body": mended, "more_body": False}])
+
+        async def replayed() -> Message:
+            return next(messages, None) or await receive()
+
+        await self._app(scope, replayed, send)
 
 
 def _binding(request: Request) -> Binding:

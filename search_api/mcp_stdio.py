@@ -7,10 +7,12 @@ settings may show more.
 
 import json
 import os
+import sys
 from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack, closing, suppress
 from dataclasses import dataclass
 from functools import cached_property
+from io import TextIOWrapper
 from typing import Any, Self
 
 import anyio
@@ -23,6 +25,7 @@ from mcp_types.version import LATEST_HANDSHAKE_VERSION
 
 from schemas.errors import Internal, Unavailable
 from schemas.settings import Settings
+from schemas.texts import without_half_pairs
 from search_api.address import Address
 from search_api.archive import Archive
 from search_api.binding import Binding
@@ -88,10 +91,18 @@ async def _serve(settings: Settings, words: Sequence[str], place: Place) -> None
             return await call(tool, {**named, **arguments}, request)
 
         server = mcp_server(settings.mcp, placed)
-        async with stdio_server() as (read_stream, write_stream), anyio.create_task_group() as beside:
+        lines = _MendedLines(TextIOWrapper(sys.stdin.buffer, encoding="utf-8", errors="replace"))
+        async with stdio_server(lines) as (read_stream, write_stream), anyio.create_task_group() as beside:
             beside.start_soon(served.keep_alive)
             await server.run(read_stream, write_stream, server.create_initialization_options())
             beside.cancel_scope.cancel()
+
+
+class _MendedLines(anyio.AsyncFile[str]):
+    """Standard input; the SDK drops a line that its parser refuses, and the client would wait for ever."""
+
+    async def readline(self) -> str:
+        return without_half_pairs(await super().readline())
 
 
 class _Served:

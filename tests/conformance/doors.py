@@ -1,23 +1,37 @@
 """The ways in: each takes a call and answers what came back, in one shape for all of them."""
 
+import asyncio
 import json
 import re
 import subprocess
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
 import httpx
+from anyio.from_thread import start_blocking_portal
 from click.testing import CliRunner
+from mcp import Client
+from mcp.client.stdio import StdioServerParameters
+from mcp_types import CallToolResult, TextContent
 
+from schemas.settings import load_settings
+from search_api.archive import Archive
+from search_api.binding import Binding
 from search_api.cli import main
+from search_api.mcp_answers import LAST_NOTE
+from search_api.mcp_calls import asking
+from search_api.mcp_server import mcp_server
 from tests.home import home_environment
 from tests.served import COMMAND
 
 _ERROR_LINE = re.compile(r"Error \((?P<code>[a-z_]+)\): (?P<detail>.*)", re.DOTALL)
 _COMMANDS = {"session_search": ("search", "query"), "session_read": ("read", "session")}
 """The command of a tool, and the argument that stands there without its name."""
+
+_LAST_LINE = f"\n… {LAST_NOTE}"
 
 
 @dataclass(frozen=True)
@@ -79,6 +93,45 @@ def command_process(config: Path, home: Path, *, as_json: bool) -> Door:
         return _of_command(done.returncode, done.stdout, done.stderr, as_json=as_json)
 
     return call
+
+
+@contextmanager
+def mcp(server: Any, mode: str) -> Iterator[Door]:
+    """The SDK's client, of what it connects to: a server in this process, a URL, or a program that it starts.
+
+    `mode` says for which protocol era: `legacy` shakes hands, `auto` is the current revision.
+    """
+    with (
+        start_blocking_portal() as portal,
+        portal.wrap_async_context_manager(Client(server, mode=mode, read_timeout_seconds=60)) as client,
+    ):
+        yield lambda tool, arguments: _of_result(portal.call(client.call_tool, tool, dict(arguments)))
+
+
+@contextmanager
+def mcp_in_memory(config: Path, mode: str) -> Iterator[Door]:
+    """The tools on an archive, without a transport."""
+    settings = load_settings(config)
+    with closing(Archive.open(settings)) as archive:
+        ask = asking(archive, settings.mcp, asyncio.to_thread, lambda _: Binding())
+        with mcp(mcp_server(settings.mcp, ask), mode) as door:
+            yield door
+
+
+def turndex_mcp(config: Path, home: Path, *words: str) -> StdioServerParameters:
+    """`turndex mcp` as a client starts it."""
+    arguments = ["mcp", "--config", str(config), *words]
+    return StdioServerParameters(command=COMMAND, args=arguments, env=home_environment(home), cwd=home)
+
+
+def _of_result(result: CallToolResult) -> Answered:
+    (content,) = result.content
+    assert isinstance(content, TextContent)
+    if result.is_error:
+        return _of_error_line(content.text)
+    text, note = content.text.removesuffix(_LAST_LINE), content.text[-len(_LAST_LINE) :]
+    assert note == _LAST_LINE
+    return Answered(text=text)
 
 
 def _words(arguments: Mapping[str, Any]) -> dict[str, str]:
