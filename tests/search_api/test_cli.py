@@ -210,7 +210,7 @@ try:
     cli.main()
 finally:
     loaded = {name.partition('.')[0] for name in sys.modules}
-    sys.stderr.write(' '.join(sorted(loaded & {'fastapi', 'starlette', 'uvicorn', 'rich', 'watchfiles'})))
+    sys.stderr.write(' '.join(sorted(loaded & {'fastapi', 'starlette', 'uvicorn', 'mcp', 'httpx2', 'rich', 'watchfiles'})))
 """
 
 
