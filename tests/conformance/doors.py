@@ -11,11 +11,8 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 import httpx
-from anyio.from_thread import start_blocking_portal
 from click.testing import CliRunner
-from mcp import Client
-from mcp.client.stdio import StdioServerParameters
-from mcp_types import CallToolResult, TextContent
+from mcp_types import CallToolResult
 
 from schemas.settings import load_settings
 from search_api.archive import Archive
@@ -25,6 +22,7 @@ from search_api.mcp_answers import LAST_NOTE
 from search_api.mcp_calls import asking
 from search_api.mcp_server import mcp_server
 from tests.home import home_environment
+from tests.mcp_clients import connected, text_of
 from tests.served import COMMAND
 
 _ERROR_LINE = re.compile(r"Error \((?P<code>[a-z_]+)\): (?P<detail>.*)", re.DOTALL)
@@ -97,15 +95,9 @@ def command_process(config: Path, home: Path, *, as_json: bool) -> Door:
 
 @contextmanager
 def mcp(server: Any, mode: str) -> Iterator[Door]:
-    """The SDK's client, of what it connects to: a server in this process, a URL, or a program that it starts.
-
-    `mode` says for which protocol era: `legacy` shakes hands, `auto` is the current revision.
-    """
-    with (
-        start_blocking_portal() as portal,
-        portal.wrap_async_context_manager(Client(server, mode=mode, read_timeout_seconds=60)) as client,
-    ):
-        yield lambda tool, arguments: _of_result(portal.call(client.call_tool, tool, dict(arguments)))
+    """The tools, of what `connected` connects to."""
+    with connected(server, mode) as call:
+        yield lambda tool, arguments: _of_result(call(tool, arguments))
 
 
 @contextmanager
@@ -118,20 +110,12 @@ def mcp_in_memory(config: Path, mode: str) -> Iterator[Door]:
             yield door
 
 
-def turndex_mcp(config: Path, home: Path, *words: str) -> StdioServerParameters:
-    """`turndex mcp` as a client starts it."""
-    arguments = ["mcp", "--config", str(config), *words]
-    return StdioServerParameters(command=COMMAND, args=arguments, env=home_environment(home), cwd=home)
-
-
 def _of_result(result: CallToolResult) -> Answered:
-    (content,) = result.content
-    assert isinstance(content, TextContent)
+    text = text_of(result)
     if result.is_error:
-        return _of_error_line(content.text)
-    text, note = content.text.removesuffix(_LAST_LINE), content.text[-len(_LAST_LINE) :]
-    assert note == _LAST_LINE
-    return Answered(text=text)
+        return _of_error_line(text)
+    assert text.endswith(_LAST_LINE)
+    return Answered(text=text.removesuffix(_LAST_LINE))
 
 
 def _words(arguments: Mapping[str, Any]) -> dict[str, str]:

@@ -21,8 +21,8 @@ from tests.conformance.doors import (
     http_text,
     mcp,
     mcp_in_memory,
-    turndex_mcp,
 )
+from tests.mcp_clients import turndex_mcp
 from tests.served import served
 
 Case: TypeAlias = dict[str, Any]
@@ -68,7 +68,7 @@ def doors(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Door]]
     )
     with ExitStack() as stack:
         client = stack.enter_context(served(home, ["--config", str(config)]))
-        url, program = f"{client.base_url}/mcp", turndex_mcp(config, home)
+        url, program = f"{client.base_url}/mcp", turndex_mcp(home, "--config", str(config))
         opened = {
             "http_json": http_json(client),
             "http_query": http_query(client),

@@ -3,7 +3,6 @@
 import subprocess
 import sys
 
-
 HEAVY = ("fastapi", "httpx2", "mcp", "mcp_types", "starlette", "uvicorn")
 
 

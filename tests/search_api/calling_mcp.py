@@ -6,16 +6,15 @@ from collections.abc import Mapping
 from typing import Any
 
 import httpx
-from anyio.from_thread import start_blocking_portal
 from fastapi import FastAPI
-from mcp import Client
-from mcp_types import CallToolResult, TextContent
+from mcp_types import CallToolResult
 
 from schemas.settings import McpSettings
 from search_api.archive import Archive
 from search_api.binding import Binding
 from search_api.mcp_calls import asking
 from search_api.mcp_server import mcp_server
+from tests.mcp_clients import connected
 from tests.search_api.calling import BASE_URL
 
 JSON_HEADERS = {"accept": "application/json, text/event-stream", "content-type": "application/json"}
@@ -37,18 +36,8 @@ def call_tool(
     """What the SDK's client gets for a call of a server in this process."""
     settings = settings or McpSettings()
     ask = asking(archive, settings, asyncio.to_thread, lambda _: binding or Binding())
-    with (
-        start_blocking_portal() as portal,
-        portal.wrap_async_context_manager(Client(mcp_server(settings, ask))) as client,
-    ):
-        result: CallToolResult = portal.call(client.call_tool, tool, dict(arguments))
-        return result
-
-
-def text_of(result: CallToolResult) -> str:
-    (content,) = result.content
-    assert isinstance(content, TextContent)
-    return content.text
+    with connected(mcp_server(settings, ask)) as call:
+        return call(tool, arguments)
 
 
 def post_mcp(app: FastAPI, body: Any, headers: Mapping[str, str] = LEGACY) -> httpx.Response:
