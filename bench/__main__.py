@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from bench import corpus, first_scan, freshness, latency
+from bench import corpus, first_scan, freshness, latency, mcp_load
 from bench.results import FOLDER, record
 
 
@@ -53,6 +53,22 @@ def fresh(samples: int, results: Path) -> None:
     """Follow twenty files that are being written, and search for each new line."""
     with tempfile.TemporaryDirectory(prefix="turndex-bench-") as home:
         keep("freshness", freshness.measure(Path(home), samples=samples), results)
+
+
+@main.command()
+@click.option("--corpus", "folder", type=click.Path(path_type=Path), help="An archive made before.")
+@click.option("--seconds", default=60, show_default=True)
+@click.option("--results", type=click.Path(path_type=Path), default=FOLDER, help="Where results are kept.")
+@sized
+def mcp(folder: Path | None, seconds: int, results: Path, size: str, turns: int | None, seed: int) -> None:
+    """Two hundred MCP clients offer a hundred calls a second."""
+    with tempfile.TemporaryDirectory(prefix="turndex-bench-") as scratch:
+        made = folder or Path(scratch) / "corpus"
+        if not (made / "manifest.json").is_file():
+            corpus.generate(made, turns=turns or corpus.SIZES[size], seed=seed)
+        home = Path(scratch) / "home"
+        home.mkdir()
+        keep("mcp-load", mcp_load.measure(made, home, seconds=seconds), results)
 
 
 def keep(name: str, result: dict[str, Any], folder: Path) -> None:

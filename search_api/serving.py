@@ -164,7 +164,9 @@ def _listen(addresses: Sequence[str], port: int) -> list[socket.socket]:
 
 def _listener(address: str, port: int) -> socket.socket:
     family = socket.AF_INET6 if ":" in address else socket.AF_INET
-    listener = socket.socket(family, socket.SOCK_STREAM)
+    # Named as TCP, as asyncio switches Nagle's algorithm off only for what is: head and body of an answer are two
+    # writes, and the second would wait 40 ms for a caller that acknowledges late.
+    listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         if family == socket.AF_INET6:
