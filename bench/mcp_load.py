@@ -20,10 +20,12 @@ from bench.corpus import RARE_WORD, read_manifest
 from bench.results import percentiles
 from tests.search_api.calling_mcp import JSON_HEADERS, LEGACY, modern, request, tool_request
 from tests.served import served
+from tests.waiting import wait_for
 
 CLIENTS = 200
 CALLS_A_SECOND = 100
 WARM_UP_SECONDS = 10
+SCAN_SECONDS = 600
 
 _MB = 1_000_000
 
@@ -38,7 +40,8 @@ def measure(corpus: Path, home: Path, *, seconds: int = 60) -> dict[str, Any]:
         f"[sources.turn-file]\nfolders = [{json.dumps(str(corpus / 'turns'))}]\n",
         encoding="utf-8",
     )
-    with served(home, ["--config", str(config)]) as client:
+    with served(home, ["--config", str(config)], until_ready=False) as client:
+        wait_for(lambda: client.get("/readyz").is_success, "the archive is indexed", seconds=SCAN_SECONDS)
         address = json.loads((home / "data" / "address.json").read_bytes())
         listed = client.get("/sessions", params={"limit": 200}).json()["sessions"]
         calls = mixed_calls([session["reference"] for session in listed])
@@ -92,7 +95,7 @@ async def _load(url: str, pid: int, calls: Sequence[Mapping[str, Any]], seconds:
     ]
     began = time.perf_counter()
     measured_from = began + WARM_UP_SECONDS
-    before: dict[str, int] = {}
+    before: dict[str, float] = {}
     running = set[asyncio.Task[None]]()
     for number in range((WARM_UP_SECONDS + seconds) * CALLS_A_SECOND):
         due = began + number / CALLS_A_SECOND
@@ -114,6 +117,7 @@ async def _load(url: str, pid: int, calls: Sequence[Mapping[str, Any]], seconds:
         "first_errors": errors[:3],
         "call_ms": percentiles(everything),
         "call_ms_by_kind": {kind: percentiles(values) for kind, values in sorted(took_ms.items())},
+        "server_cpu_ms_per_call": round((after["cpu_seconds"] - before["cpu_seconds"]) * 1000 / len(everything), 2),
         "server_before": before,
         "server_after": after,
     }
@@ -124,11 +128,13 @@ def _name(call: Mapping[str, Any]) -> str:
     return " ".join([params.get("name", call["method"]), params.get("arguments", {}).get("mode", "")]).strip()
 
 
-def held(pid: int) -> dict[str, int]:
-    """What a process holds (Linux): threads, open files and connections, and memory of its own in MB."""
+def held(pid: int) -> dict[str, float]:
+    """What a process holds (Linux): threads, files and connections, memory of its own in MB, seconds of CPU it had."""
     status = dict(line.split(":", 1) for line in Path(f"/proc/{pid}/status").read_text(encoding="ascii").splitlines())
+    times = Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
     return {
         "threads": int(status["Threads"]),
         "files": len(os.listdir(f"/proc/{pid}/fd")),
         "memory_mb": int(status["RssAnon"].split()[0]) * 1024 // _MB,
+        "cpu_seconds": sum(map(int, times[11:13])) / os.sysconf("SC_CLK_TCK"),
     }
