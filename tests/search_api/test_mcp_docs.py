@@ -5,6 +5,7 @@ import re
 import tomllib
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -55,15 +56,15 @@ def test_the_readme_has_the_line_for_clients() -> None:
 
 
 @pytest.fixture
-def manifest() -> dict[str, object]:
-    value: dict[str, object] = json.loads((ROOT / "server.json").read_text(encoding="utf-8"))
+def manifest() -> dict[str, Any]:
+    value: dict[str, Any] = json.loads((ROOT / "server.json").read_text(encoding="utf-8"))
     return value
 
 
-def test_the_manifest_is_of_this_version_and_short_enough_for_a_registry(manifest: dict[str, object]) -> None:
+def test_the_manifest_is_of_this_version_and_short_enough_for_a_registry(manifest: dict[str, Any]) -> None:
     version = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
-    (package,) = manifest["packages"]  # type: ignore[misc]  # JSON
+    (package,) = manifest["packages"]
     assert manifest["version"] == package["version"] == version
-    assert len(str(manifest["description"])) <= 100
+    assert len(manifest["description"]) <= 100
     # A registry takes a package as its server's only if the package's own description says so.
     assert f"mcp-name: {manifest['name']}" in README
