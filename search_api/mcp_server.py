@@ -7,6 +7,7 @@ error of the protocol is only what the protocol says, such as a tool that there 
 
 import logging
 import secrets
+from collections.abc import Mapping
 from typing import Any
 
 from mcp.server.lowlevel import Server
@@ -62,10 +63,12 @@ def mcp_server(settings: McpSettings, call: Call) -> Server[Any]:
     )
 
 
-def _cleaned(value: Any) -> Any:
+def _cleaned(arguments: Mapping[str, Any]) -> dict[str, Any]:
     """Arguments without halves of surrogate pairs, which callers cut out of texts now and then."""
-    if isinstance(value, dict):
-        return {_cleaned(name): _cleaned(one) for name, one in value.items()}
+    return {name: _without_halves(value) for name, value in arguments.items()}
+
+
+def _without_halves(value: Any) -> Any:
     if isinstance(value, list):
-        return [_cleaned(one) for one in value]
+        return [without_surrogates(one) if isinstance(one, str) else one for one in value]
     return without_surrogates(value) if isinstance(value, str) else value

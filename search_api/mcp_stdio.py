@@ -132,6 +132,7 @@ class _Served:
         return self
 
     async def __aexit__(self, *_: object) -> None:
+        self._on_demand.stop_waiting()
         await self._client.aclose()
 
     async def call(self, tool: ToolDescription, arguments: dict[str, Any], _: Any) -> CallToolResult:

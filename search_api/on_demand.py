@@ -4,10 +4,12 @@ They are like any other server but that they end by themselves: some minutes aft
 server wants to write.
 """
 
+import contextlib
 import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -41,6 +43,7 @@ class OnDemand:
         """`words` are the options of the command line that the settings were read with."""
         self._data_dir = settings.data_dir
         self._words = words
+        self._is_over = threading.Event()
         self._started: subprocess.Popen[bytes] | None = None
 
     def server(self) -> Address:
@@ -54,7 +57,7 @@ class OnDemand:
             return address
         self._start()
         give_up_at = time.monotonic() + START_SECONDS
-        while time.monotonic() < give_up_at:
+        while time.monotonic() < give_up_at and not self._is_over.wait(_POLL_SECONDS):
             address = running_server(self._data_dir)
             if address is not None:
                 return address
@@ -62,7 +65,6 @@ class OnDemand:
                 # Several clients may have started one each: all but one end at once, and that one answers soon.
                 give_up_at = min(give_up_at, time.monotonic() + START_SECONDS / 3)
                 self._started = None
-            time.sleep(_POLL_SECONDS)
         raise Unavailable(f"no server could be started: {self._last_words()}; run: turndex serve")
 
     def keep_alive(self) -> None:
@@ -70,7 +72,17 @@ class OnDemand:
         running_server(self._data_dir)
         self._has_failed()
 
+    def stop_waiting(self) -> None:
+        """Nobody waits for a server any more."""
+        self._is_over.set()
+
     def _start(self) -> None:
+        try:
+            self._spawn()
+        except OSError as error:
+            raise Unavailable(f"no server could be started in {self._data_dir}: {error.strerror or error}") from error
+
+    def _spawn(self) -> None:
         self._data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
         path = self._data_dir / LOG_FILE
         is_long = path.exists() and path.stat().st_size > MAX_LOG_BYTES
@@ -109,7 +121,8 @@ def displacing(data_dir: Path, start: Callable[[], None]) -> None:
             if found is not None and found != told:
                 if not is_on_demand(data_dir):
                     raise
-                os.kill(found.pid, signal.SIGTERM)
+                with contextlib.suppress(ProcessLookupError):  # it has just ended by itself
+                    os.kill(found.pid, signal.SIGTERM)
                 told = found
             if time.monotonic() - began > (SILENT_SECONDS if told is None else END_SECONDS):
                 raise

@@ -128,6 +128,11 @@ def test_a_tool_that_does_not_exist(server: httpx.Client, is_modern: bool) -> No
 def test_a_million_arguments_and_arguments_nested_beyond_reason(server: httpx.Client) -> None:
     many = tool_request("session_search", {f"a{n}": n for n in range(50_000)})
     assert post(server, many, LEGACY).json()["result"]["isError"] is True
+    deep = tool_request("session_search", {"query": json.loads("[" * 400 + "]" * 400)})
+    for body, headers in ((deep, LEGACY), modern(deep)):
+        response = post(server, body, headers)
+        assert response.status_code < 500, response.text
+        assert "error" in response.json() or response.json()["result"]["isError"]
     nested = b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"session_search","arguments":{"query":'
     for headers in (LEGACY, modern(SEARCH)[1]):
         response = server.post("/mcp", content=nested + b"[" * 400_000, headers=headers)

@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -12,9 +13,12 @@ from typing import Any
 
 import pytest
 
+from indexer.lock import DataLock
 from search_api.address import Address
+from search_api.on_demand import LOG_FILE
 from tests.home import home_environment
 from tests.search_api.calling_mcp import request, tool_request
+from tests.waiting import wait_for
 
 END_SECONDS = 20
 """More than a process may take to end, on a machine that is busy with other things."""
@@ -116,6 +120,32 @@ def test_what_cannot_be_understood_says_so_on_standard_error_alone(home: Path) -
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=False)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith("Error (invalid_argument): ")
+
+
+def test_a_data_directory_that_cannot_be_made_is_unavailable(home: Path) -> None:
+    (home / ".local").write_bytes(b"")
+    with started(home) as process:
+        ask(process, INITIALIZE)
+        send(process, INITIALIZED)
+        result = ask(process, tool_request("session_list", {}))["result"]
+        assert result["content"][0]["text"].startswith("Error (unavailable): no server could be started in ")
+        process.communicate(timeout=END_SECONDS)
+
+
+def test_it_ends_with_its_client_although_it_waits_for_a_server(home: Path) -> None:
+    data_dir = home / ".local" / "share" / "turndex"
+    lock = DataLock(data_dir)
+    try:
+        with started(home) as process:
+            ask(process, INITIALIZE)
+            send(process, INITIALIZED)
+            send(process, tool_request("session_list", {}))
+            wait_for((data_dir / LOG_FILE).exists, "a server is being started")
+            began = time.monotonic()
+            process.communicate(timeout=END_SECONDS)
+            assert time.monotonic() - began < 5
+    finally:
+        lock.release()
 
 
 class _Server(ThreadingHTTPServer):
