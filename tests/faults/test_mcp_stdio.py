@@ -144,6 +144,7 @@ def test_it_ends_with_its_client_although_it_waits_for_a_server(home: Path) -> N
             began = time.monotonic()
             process.communicate(timeout=END_SECONDS)
             assert time.monotonic() - began < 5
+        wait_for(lambda: "already writes" in (data_dir / LOG_FILE).read_text("utf-8"), "that server has ended, too")
     finally:
         lock.release()
 
