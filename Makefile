@@ -1,5 +1,6 @@
 # make serve    set everything up, then serve your own transcripts (ARGS="--port 0" and the like are passed on)
 # make test     set everything up, then run every check and test
+# make bench    set everything up, then measure for about five minutes (ARGS="full --size M": all of it, on a larger archive)
 
 SHELL := /bin/sh
 ARGS ?=
@@ -7,7 +8,7 @@ PYTHON ?= python3 python3.14 python3.13 python3.12 python3.11
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: serve test check bench lock format clean
+.PHONY: serve test check bench plots lock format clean
 
 serve: $(VENV)/.runtime
 	@exec $(BIN)/turndex serve $(ARGS)
@@ -22,7 +23,10 @@ check: $(VENV)/.test
 	$(BIN)/lint-imports
 
 bench: $(VENV)/.test
-	$(BIN)/python -m bench $(ARGS)
+	$(BIN)/python -m bench $(or $(ARGS),all)
+
+plots: $(VENV)/.bench
+	$(BIN)/python -m bench plots $(ARGS)
 
 format: $(VENV)/.test
 	$(BIN)/ruff check --fix --exit-zero
@@ -60,6 +64,11 @@ $(VENV)/.inspector: tests/inspector/package-lock.json | $(VENV)/.test
 		echo "the MCP inspector could not be installed, its test is left out" >&2; \
 	fi
 
+# The plots need more than the measurements do.
+$(VENV)/.bench: requirements-bench.lock $(VENV)/.test
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-bench.lock
+	@touch $@
+
 # Locks hold names, versions and hashes only. UPGRADE=--upgrade takes the newest versions.
 UPGRADE ?=
 LOCK := $(BIN)/pip-compile --quiet --generate-hashes --allow-unsafe --strip-extras --no-header --no-annotate \
@@ -69,6 +78,7 @@ lock: | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check pip-tools
 	$(LOCK) --extra build -o requirements.lock pyproject.toml
 	$(LOCK) --extra build --extra test -c requirements.lock -o requirements-test.lock pyproject.toml
+	$(LOCK) --extra build --extra test --extra bench -c requirements-test.lock -o requirements-bench.lock pyproject.toml
 
 clean:
 	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis

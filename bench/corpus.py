@@ -7,6 +7,9 @@
 
 A turn has about 1.5 KB of text. Sessions have 1 to 2,000 turns, turns 1 to 5,000 items, and the output
 of a tool has from a line to 1 MB; the long ones are rare, as they are in real archives.
+
+The mix `whole` has all that real archives have; `plain` is prose and code alone, to tell what of the size of
+an index is owed to hashes, base64, numbers and other scripts.
 """
 
 import hashlib
@@ -21,7 +24,7 @@ from typing import Any, TypeAlias
 
 import orjson
 
-from bench.texts import Texts
+from bench.texts import Mix, Texts
 from schemas.settings import Settings, load_settings
 from schemas.times import iso_utc
 
@@ -54,6 +57,7 @@ class Manifest:
     """The beginning of a hash that one turn has."""
     sha256: str
     """Of all transcripts in the order in which they were written."""
+    mix: Mix = "whole"
 
 
 @dataclass(frozen=True)
@@ -66,10 +70,10 @@ class Session:
     """Unix seconds."""
 
 
-def generate(folder: Path, *, turns: int, seed: int = 1, turn_file_share: float = 0.2) -> Manifest:
+def generate(folder: Path, *, turns: int, seed: int = 1, turn_file_share: float = 0.2, mix: Mix = "whole") -> Manifest:
     """Write an archive into an empty or new folder."""
     random = Random(seed)
-    texts = Texts(random)
+    texts = Texts(random, mix)
     needle = texts.hash()
     digest = hashlib.sha256()
     numbers: dict[str, list[tuple[int, str]]] = {project: [] for project in PROJECTS}
@@ -110,6 +114,7 @@ def generate(folder: Path, *, turns: int, seed: int = 1, turn_file_share: float 
         turn_files=turn_files,
         hash_prefix=needle[:8],
         sha256=digest.hexdigest(),
+        mix=mix,
     )
     (folder / "manifest.json").write_text(json.dumps(asdict(manifest), indent=2) + "\n", encoding="utf-8")
     return manifest
@@ -121,17 +126,20 @@ def read_manifest(folder: Path) -> Manifest:
 
 def corpus_settings(folder: Path, data_dir: Path) -> Settings:
     """Settings under which only this archive is indexed, into `data_dir`, on however full a disk."""
-    return load_settings(
-        flags={
-            "data_dir": str(data_dir),
-            "discover": False,
-            "limits": {"min_free_bytes": 0, "min_free_share": 0.0},
-            "sources": {
-                "cydonia": {"state_file": str(folder / "state.toml")},
-                "turn_file": {"folders": [str(folder / "turns")]},
-            },
-        }
-    )
+    return load_settings(flags=corpus_flags(folder, data_dir))
+
+
+def corpus_flags(folder: Path, data_dir: Path) -> Json:
+    """The same as a tree of values, such as a settings file has."""
+    return {
+        "data_dir": str(data_dir),
+        "discover": False,
+        "limits": {"min_free_bytes": 0, "min_free_share": 0.0},
+        "sources": {
+            "cydonia": {"state_file": str(folder / "state.toml")},
+            "turn_file": {"folders": [str(folder / "turns")]},
+        },
+    }
 
 
 def _sessions(random: Random, texts: Texts, turns: int, needle: str) -> Iterator[Session]:
@@ -140,10 +148,11 @@ def _sessions(random: Random, texts: Texts, turns: int, needle: str) -> Iterator
     started = FIRST_SECOND
     while written < turns:
         number += 1
-        wanted = min(int(random.paretovariate(0.9) * 4), MAX_SESSION_TURNS, turns - written)
+        wanted = min(int(random.paretovariate(0.9) * 4) - 3, MAX_SESSION_TURNS, turns - written)
         content = [list(_turn(random, texts)) for _ in range(wanted)]
         if written == 0:
-            content[0][0]["text"] += f"\nThe commit is {needle}; {RARE_WORD} was mentioned."
+            commit = f"The commit is {needle}; " if texts.mix == "whole" else ""
+            content[0][0]["text"] += f"\n{commit}{RARE_WORD} was mentioned."
         written += wanted
         yield Session(number, content, " ".join(texts.words(4)).capitalize(), started)
         started += wanted * 60 + random.randint(60, 7200)
@@ -152,9 +161,11 @@ def _sessions(random: Random, texts: Texts, turns: int, needle: str) -> Iterator
 def _turn(random: Random, texts: Texts) -> Iterator[Json]:
     rare = f" {RARE_WORD}" if random.random() < 1 / 10_000 else ""
     yield {"type": "user", "text": texts.paragraph(random.randint(1, 2)) + rare}
+    if random.random() < 0.03:
+        return  # stopped before there was an answer
     if random.random() < 0.4:
         yield {"type": "thinking", "text": texts.paragraph(random.randint(1, 3))}
-    if random.random() < 1 / 40_000:
+    if random.random() < 1 / 10_000:
         steps = random.randint(500, MAX_TURN_ITEMS - 10)
         yield from (_tool(random, texts, f"{step}", 20) for step in range(steps))
     for step in range(min(int(random.paretovariate(1.5)) - 1 + (random.random() < 0.5), 40)):
@@ -170,7 +181,7 @@ def _turn(random: Random, texts: Texts) -> Iterator[Json]:
 
 def _tool(random: Random, texts: Texts, key: str, size: int) -> Json:
     label = random.choice(["cargo test {}", "Read {}", "Edit {}", "grep -rn {} ."]).format(texts.path())
-    output = texts.trace(random.randint(2, 12)) if random.random() < 0.05 else texts.log(size)
+    output = texts.trace(random.randint(2, 12)) if random.random() < 0.05 else texts.output(size)
     return {
         "type": "tool",
         "id": key,

@@ -1,16 +1,17 @@
-"""How long a first scan takes, what it needs, and how searches fare while it runs."""
+"""How long a first scan takes, what it needs of memory and disk, and how searches fare while it runs."""
 
 import multiprocessing
-import resource
-import sys
 import time
+from contextlib import closing
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
 from bench.corpus import corpus_settings, read_manifest
+from bench.processes import PeakMemory
 from bench.results import folder_bytes, percentiles
 from indexer.service import index_once
+from indexer.store.schema import STORE_FILE
 from schemas.errors import Unavailable
 from schemas.requests import SearchRequest
 from schemas.settings import Settings
@@ -31,38 +32,56 @@ def measure(corpus: Path, data_dir: Path) -> dict[str, Any]:
     scan = context.Process(target=_scan, args=(settings, sender))
     scan.start()
     sender.close()
-    took_ms = _search_until(receiver, settings)
-    try:
-        seconds, peak_bytes = receiver.recv()
-    except EOFError:
-        raise SystemExit("the scan failed; see above") from None
-    finally:
-        scan.join()
-    data_bytes = folder_bytes(data_dir)
+    assert scan.pid is not None
+    with PeakMemory(scan.pid) as memory:
+        took_ms = _search_until(receiver, settings)
+        try:
+            seconds: float = receiver.recv()
+        except EOFError:
+            raise SystemExit("the scan failed; see above") from None
+        finally:
+            scan.join()
     return {
+        "mix": manifest.mix,
         "turns": manifest.turns,
         "sessions": manifest.sessions,
         "text_mb": round(manifest.text_bytes / _MB, 1),
         "raw_mb": round(manifest.raw_bytes / _MB, 1),
         "seconds": round(seconds, 2),
         "text_mb_per_second": round(manifest.text_bytes / _MB / seconds, 2),
+        "raw_mb_per_second": round(manifest.raw_bytes / _MB / seconds, 2),
         "turns_per_second": round(manifest.turns / seconds),
-        "peak_memory_mb": round(peak_bytes / _MB),
-        "data_mb": round(data_bytes / _MB, 1),
-        "data_per_text": round(data_bytes / manifest.text_bytes, 3),
-        "data_per_raw": round(data_bytes / manifest.raw_bytes, 3),
+        "processes": memory.processes,
+        "peak_memory_mb": round(memory.bytes / _MB),
+        "peak_anonymous_mb": round(memory.anonymous_bytes / _MB),
+        **_disk(settings, data_dir, manifest.text_bytes, manifest.raw_bytes),
         "searches_meanwhile": len(took_ms),
-        "search_ms_meanwhile": percentiles(took_ms) if len(took_ms) > 1 else None,
+        "search_ms_meanwhile": percentiles(took_ms) if took_ms else None,
+    }
+
+
+def _disk(settings: Settings, data_dir: Path, text_bytes: int, raw_bytes: int) -> dict[str, float]:
+    """What lies on the disk after a scan, as a whole and by part, against the texts that it holds."""
+    with closing(Archive.open(settings)) as archive:
+        status = archive.status()
+    data_bytes = folder_bytes(data_dir)
+    # SQLite's journal does not grow with the archive; it is left behind where a search was open to the end.
+    journal_bytes = sum(path.stat().st_size for path in data_dir.glob(f"{STORE_FILE}-*"))
+    return {
+        "data_mb": round(data_bytes / _MB, 1),
+        "data_per_text": round(data_bytes / text_bytes, 3),
+        "data_per_raw": round(data_bytes / raw_bytes, 3),
+        "store_per_text": round((status.store_bytes - journal_bytes) / text_bytes, 3),
+        "journal_per_text": round(journal_bytes / text_bytes, 3),
+        "index_per_text": round(status.index_bytes / text_bytes, 3),
+        "vocabulary_per_text": round(status.vocabulary_bytes / text_bytes, 3),
     }
 
 
 def _scan(settings: Settings, sender: Connection) -> None:
     started = time.perf_counter()
     index_once(settings, lambda _: None)
-    seconds = time.perf_counter() - started
-    # Linux counts in KiB, macOS in bytes.
-    unit = 1 if sys.platform == "darwin" else 1024
-    sender.send((seconds, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit))
+    sender.send(time.perf_counter() - started)
     sender.close()
 
 

@@ -1,88 +1,121 @@
-"""How long a search or a read takes in this process, by what is asked for."""
+"""How long a search takes in this process, by what is asked for: warm, and for the first time with nothing cached."""
 
+import multiprocessing
 import time
+from multiprocessing.connection import Connection
 from pathlib import Path
 from random import Random
 from typing import Any
 
-from bench.corpus import RARE_WORD, corpus_settings, read_manifest
+from bench.corpus import corpus_settings, read_manifest
+from bench.processes import drop_from_page_cache
+from bench.queries import UNSELECTIVE, Classes, Query, drawn_queries, fixed_queries
 from bench.results import percentiles
-from schemas.requests import ReadRequest, SearchRequest, SessionsRequest
+from schemas.errors import Timeout
+from schemas.requests import SearchRequest
+from schemas.settings import Settings
 from search_api.archive import Archive
 from search_api.caller import Caller
 
-ROUNDS = 40
-READS = 300
+ROUNDS = 3
+"""How often each query is asked, all classes shuffled, so that no cache of the last few queries helps."""
+
+FIXED_ROUNDS = 10
+
+COLD = (
+    "a process of its own for each search, which opens the archive; before that the system was asked to drop"
+    " the pages of all files of the data directory"
+)
 
 
-def queries(hash_prefix: str) -> dict[str, list[str]]:
-    """What is searched for, by class."""
-    return {
-        "frequent word": ["the", "parser", "error"],
-        "rare word": [RARE_WORD, "commit is"],
-        "phrase": ["of the", "the parser", "to the and"],
-        "phrase without match": ["of  the", "the  parser", "the\tof"],
-        "fragment": ["arse", "rror", "oke"],
-        "fragment without match": ["qxzj", "zzyzx", "wqwq"],
-        "path": ["src/the/", "src/parser/error.rs", "/home/a/src"],
-        "punctuation": ["=>", "::new(", "{", "<("],
-        "one character": ["e", "x", "7"],
-        "CJK": ["错", "错误", "解析器"],
-        "emoji": ["🎉", "👍🏽"],
-        "hash prefix": [hash_prefix],
-        "long query": ["the of to and a in is it you that for on are with as this be at have from or one had by not"],
-        "no word at all": ["}}", "§"],
-    }
-
-
-def measure(corpus: Path, data_dir: Path) -> dict[str, Any]:
-    """Ask an archive that was indexed; milliseconds by class, in conversation and in full."""
+def measure(corpus: Path, data_dir: Path, *, queries: int = 40, cold_queries: int = 3) -> dict[str, Any]:
+    """Ask an archive that was indexed up to `queries` different queries of each class; milliseconds by class."""
     manifest = read_manifest(corpus)
-    archive = Archive.open(corpus_settings(corpus, data_dir))
+    settings = corpus_settings(corpus, data_dir)
+    drawn = drawn_queries(corpus, count=queries)
+    archive = Archive.open(settings)
     try:
-        started = time.perf_counter()
-        archive.search(SearchRequest(query="the", project="*"), Caller())
-        first_ms = round((time.perf_counter() - started) * 1000, 3)
-        return {
+        result = {
             "turns": manifest.turns,
-            "first_search_ms": first_ms,
-            "search_ms": {
-                name: _searches(archive, words, full=False) for name, words in queries(manifest.hash_prefix).items()
-            },
-            "full_search_ms": {
-                name: _searches(archive, words, full=True) for name, words in queries(manifest.hash_prefix).items()
-            },
-            "read_ms": _reads(archive, full=False),
-            "full_read_ms": _reads(archive, full=True),
+            "search_ms": searches(archive, drawn, full=False),
+            "full_search_ms": searches(archive, drawn, full=True),
+            "fixed_search_ms": searches(archive, fixed_queries(manifest.hash_prefix), full=False, rounds=FIXED_ROUNDS),
         }
     finally:
         archive.close()
+    asked_cold = {name: some[:cold_queries] for name, some in drawn.items() if cold_queries}
+    cold_ms = {name: cold_searches(settings, data_dir, some) for name, some in asked_cold.items()}
+    return {**result, "cold": COLD, "cold_search_ms": cold_ms}
 
 
-def _searches(archive: Archive, words: list[str], *, full: bool) -> dict[str, Any]:
-    took_ms = []
-    hits = 0
-    for number in range(ROUNDS):
-        order = "oldest" if number % 4 == 3 else "newest"
-        for word in words:
-            request = SearchRequest.read({"query": word, "full": full, "order": order, "project": "*"})
-            started = time.perf_counter()
-            answer = archive.search(request, Caller())
-            took_ms.append((time.perf_counter() - started) * 1000)
-            hits += len(answer.hits)
-    return {**percentiles(took_ms), "hits": round(hits / len(took_ms), 1)}
-
-
-def _reads(archive: Archive, *, full: bool) -> dict[str, Any]:
-    """Reads of the last three turns, or of some turn, of sessions anywhere in the archive."""
+def searches(archive: Archive, classes: Classes, *, full: bool, rounds: int = ROUNDS) -> dict[str, Any]:
+    """Every query of every class in random order, some from the oldest end; by class."""
     random = Random(1)
-    sessions = archive.sessions(SessionsRequest(project="*", limit=200), Caller()).sessions
-    took_ms = []
-    for _ in range(READS):
-        session = random.choice(sessions)
-        turns = random.choice([None, str(random.randint(1, session.turns))])
-        request = ReadRequest(session=session.reference, turns=turns, project="*", full=full, max_chars=24_000)
-        started = time.perf_counter()
-        archive.read(request, Caller())
-        took_ms.append((time.perf_counter() - started) * 1000)
-    return percentiles(took_ms)
+    asked = [(name, query) for name, queries in classes.items() for query in queries]
+    took_ms: dict[str, list[float]] = {name: [] for name in classes}
+    hits = dict.fromkeys(classes, 0)
+    late = dict.fromkeys(classes, 0)
+    slowest = dict.fromkeys(classes, (0.0, ""))
+    for number in range(rounds):
+        random.shuffle(asked)
+        for name, query in asked:
+            if name == UNSELECTIVE and number > 0:
+                continue
+            milliseconds, found = ask(archive, query, full=full, order="oldest" if number % 4 == 2 else None)
+            took_ms[name].append(milliseconds)
+            slowest[name] = max(slowest[name], (milliseconds, query.text))
+            hits[name] += found or 0
+            late[name] += found is None
+    return {
+        name: {
+            "queries": len(classes[name]),
+            **percentiles(took_ms[name]),
+            "hits": round(hits[name] / len(took_ms[name]), 1),
+            "slowest": slowest[name][1],
+            **({"over_the_time_limit": late[name]} if late[name] else {}),
+        }
+        for name in classes
+    }
+
+
+def ask(archive: Archive, query: Query, *, full: bool, order: str | None = None) -> tuple[float, int | None]:
+    """Milliseconds that a search takes, and its hits; None where the time limit ended it without an answer."""
+    order = None if query.mode == "words" else order
+    request = SearchRequest.read({**query.arguments(full=full), "order": order})
+    started = time.perf_counter()
+    try:
+        found: int | None = len(archive.search(request, Caller()).hits)
+    except Timeout:
+        found = None
+    return (time.perf_counter() - started) * 1000, found
+
+
+def cold_searches(settings: Settings, data_dir: Path, queries: list[Query]) -> dict[str, float]:
+    """The median and the longest of first searches, the opening of the archive apart."""
+    context = multiprocessing.get_context("spawn")
+    took = []
+    for query in queries:
+        receiver, sender = context.Pipe(duplex=False)
+        drop_from_page_cache(data_dir)
+        process = context.Process(target=_first_search, args=(settings, query, sender))
+        process.start()
+        sender.close()
+        took.append(receiver.recv())
+        process.join()
+    opened_ms, searched_ms = (sorted(one) for one in zip(*took, strict=True))
+    middle = len(queries) // 2
+    return {
+        "open_p50": round(opened_ms[middle], 3),
+        "p50": round(searched_ms[middle], 3),
+        "max": round(searched_ms[-1], 3),
+    }
+
+
+def _first_search(settings: Settings, query: Query, sender: Connection) -> None:
+    started = time.perf_counter()
+    archive = Archive.open(settings)
+    opened_ms = (time.perf_counter() - started) * 1000
+    searched_ms, _ = ask(archive, query, full=False)
+    sender.send((opened_ms, searched_ms))
+    sender.close()
+    archive.close()

@@ -16,41 +16,33 @@ from typing import Any
 
 import httpx
 
-from bench.corpus import RARE_WORD, read_manifest
+from bench.corpus import RARE_WORD, corpus_flags, read_manifest
+from bench.processes import memory_of
 from bench.results import percentiles
+from bench.serving import get, serving, write_settings
 from tests.search_api.calling_mcp import JSON_HEADERS, LEGACY, modern, request, tool_request
-from tests.served import served
-from tests.waiting import wait_for
 
 CLIENTS = 200
 CALLS_A_SECOND = 100
 WARM_UP_SECONDS = 10
-SCAN_SECONDS = 600
 
 _MB = 1_000_000
 
 
-def measure(corpus: Path, home: Path, *, seconds: int = 60) -> dict[str, Any]:
-    """Serve an archive and call its tools; milliseconds, and what the server holds before and after."""
-    config = home / "config.toml"
-    config.write_text(
-        f"data_dir = {json.dumps(str(home / 'data'))}\ndiscover = false\n"
-        "[limits]\nmin_free_bytes = 0\nmin_free_share = 0.0\n"
-        f"[sources.cydonia]\nstate_file = {json.dumps(str(corpus / 'state.toml'))}\n"
-        f"[sources.turn-file]\nfolders = [{json.dumps(str(corpus / 'turns'))}]\n",
-        encoding="utf-8",
-    )
-    with served(home, ["--config", str(config)], until_ready=False) as client:
-        wait_for(lambda: client.get("/readyz").is_success, "the archive is indexed", seconds=SCAN_SECONDS)
-        address = json.loads((home / "data" / "address.json").read_bytes())
-        listed = client.get("/sessions", params={"limit": 200}).json()["sessions"]
-        calls = mixed_calls([session["reference"] for session in listed])
+def measure(corpus: Path, data_dir: Path, *, seconds: int = 60) -> dict[str, Any]:
+    """Serve an archive that is indexed and call its tools; milliseconds, and what the server holds before and after."""
+    settings = write_settings(data_dir.with_suffix(".toml"), corpus_flags(corpus, data_dir))
+    with serving(settings) as server:
+        server.wait_until_ready()
+        status, listed = get(server.connect(), "/sessions?limit=200")
+        assert status == httpx.codes.OK, listed
+        calls = mixed_calls([session["reference"] for session in json.loads(listed)["sessions"]])
         return {
             "turns": read_manifest(corpus).turns,
             "clients": CLIENTS,
             "calls_per_second": CALLS_A_SECOND,
             "seconds": seconds,
-            **asyncio.run(_load(str(client.base_url), int(address["pid"]), calls, seconds)),
+            **asyncio.run(_load(f"http://{server.host}:{server.port}", server.pid, calls, seconds)),
         }
 
 
@@ -130,11 +122,10 @@ def _name(call: Mapping[str, Any]) -> str:
 
 def held(pid: int) -> dict[str, float]:
     """What a process holds (Linux): threads, files and connections, memory of its own in MB, seconds of CPU it had."""
-    status = dict(line.split(":", 1) for line in Path(f"/proc/{pid}/status").read_text(encoding="ascii").splitlines())
     times = Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
     return {
-        "threads": int(status["Threads"]),
+        "threads": len(os.listdir(f"/proc/{pid}/task")),
         "files": len(os.listdir(f"/proc/{pid}/fd")),
-        "memory_mb": int(status["RssAnon"].split()[0]) * 1024 // _MB,
+        "memory_mb": memory_of(pid)["anonymous"] // _MB,
         "cpu_seconds": sum(map(int, times[11:13])) / os.sysconf("SC_CLK_TCK"),
     }

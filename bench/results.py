@@ -39,7 +39,8 @@ def machine() -> dict[str, Any]:
 
 def percentiles(values_ms: Sequence[float]) -> dict[str, float]:
     """p50, p95, p99 and the largest, rounded to a microsecond."""
-    cuts = statistics.quantiles(values_ms, n=100, method="inclusive")
+    # A single value is all of its percentiles.
+    cuts = statistics.quantiles(values_ms, n=100, method="inclusive") if len(values_ms) > 1 else [*values_ms] * 99
     named = {"p50": cuts[49], "p95": cuts[94], "p99": cuts[98], "max": max(values_ms)}
     return {name: round(value, 3) for name, value in named.items()}
 

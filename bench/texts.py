@@ -4,10 +4,15 @@ Every text is invented, and the same for the same seed. Words follow Zipf's law,
 nearly every turn and most are rare; identifiers, hashes and numbers are new each time, as in real work.
 """
 
+import base64
 from itertools import accumulate
 from random import Random
+from typing import Literal, TypeAlias
 
 VOCABULARY = 60_000
+
+Mix: TypeAlias = Literal["whole", "plain"]
+"""`plain` is prose and code: without hashes, base64, numbers that a program printed, other scripts and emoji."""
 
 _ONSETS = [
     "b",
@@ -42,7 +47,9 @@ _COMMON = (
 FUNCTION_WORDS = _COMMON.split().index("parser")
 """The first words are those that sentences are held together with."""
 
-_CJK = "解析器的错误处理在哪里中文搜索测试文件范围结束请看一下这个函数返回值为空会话索引日本語のテキストも検索できます"
+_CHINESE = "解析器的错误处理在哪里中文搜索测试文件范围结束请看一下这个函数返回值为空会话索引"
+_JAPANESE = "日本語のテキストも検索できます解析器のエラー処理はどこですかテスト結果を確認してください"
+_KOREAN = "한국어도검색됩니다오류를처리하는함수가어디에있는지확인해주세요파일범위끝"
 _EMOJI = ["🎉", "✅", "❌", "🚀", "👍🏽", "🐛", "⚠️"]
 _EXTENSIONS = ["rs", "py", "ts", "go", "md", "toml"]
 _STATEMENTS = [
@@ -57,11 +64,16 @@ _STATEMENTS = [
 ]  # fmt: skip
 
 
+PLAIN_IDENTIFIERS = 30_000
+"""In code alone the same identifiers come again and again; logs and hashes are what makes ever new words."""
+
+
 class Texts:
     """A stream of texts; each call answers a new one."""
 
-    def __init__(self, random: Random) -> None:
+    def __init__(self, random: Random, mix: Mix = "whole") -> None:
         self._random = random
+        self.mix = mix
         # The words are the same for every seed, so that queries for them compare between archives.
         vocabulary = _vocabulary(Random(1), VOCABULARY)
         self._words = vocabulary
@@ -69,6 +81,10 @@ class Texts:
         # People name things after what they are: identifiers and paths are made of nouns and verbs.
         self._names = vocabulary[FUNCTION_WORDS:]
         self._name_weights = _zipf(len(self._names))
+        self._identifiers: list[str] = []
+        if mix == "plain":
+            self._identifiers = [self._new_identifier() for _ in range(PLAIN_IDENTIFIERS)]
+            self._identifier_weights = _zipf(PLAIN_IDENTIFIERS)
 
     def words(self, count: int) -> list[str]:
         return self._random.choices(self._words, cum_weights=self._weights, k=count)
@@ -81,24 +97,39 @@ class Texts:
         return f"{' '.join(words).capitalize()}."
 
     def paragraph(self, sentences: int) -> str:
-        """Mostly prose; every tenth in Chinese or Japanese, some with a path, a hash or an emoji in it."""
+        """Mostly prose; every tenth in Chinese, Japanese or Korean, some with a path, a hash or an emoji in it."""
         roll = self._random.random()
-        if roll < 0.1:
-            return "".join(self._random.choices(_CJK, k=sentences * 14)) + "。"
+        if roll < 0.1 and self.mix == "whole":
+            return self.east_asian(sentences * 14)
         text = " ".join(self.sentence() for _ in range(sentences))
         if roll < 0.35:
             return f"{text}\nSee {self.path()}:{self._random.randint(1, 900)}"
+        if self.mix == "plain":
+            return text
         if roll < 0.4:
             return f"{text} ({self.hash()})"
         if roll < 0.45:
             return f"{text} {self._random.choice(_EMOJI)}"
         return text
 
+    def east_asian(self, length: int) -> str:
+        """Half Chinese, else Japanese or Korean; Korean has spaces between its words."""
+        script = self._random.choice([_CHINESE, _CHINESE, _JAPANESE, _KOREAN])
+        chars = "".join(self._random.choices(script, k=length))
+        if script is not _KOREAN:
+            return f"{chars}。"
+        return " ".join(chars[start : start + 3] for start in range(0, length, 3)) + "."
+
     def path(self) -> str:
         folder, name = self.names(2)
         return f"src/{folder}/{name}.{self._random.choice(_EXTENSIONS)}"
 
     def identifier(self) -> str:
+        if self._identifiers:
+            return self._random.choices(self._identifiers, cum_weights=self._identifier_weights)[0]
+        return self._new_identifier()
+
+    def _new_identifier(self) -> str:
         first, second = self.names(2)
         style = self._random.randrange(3)
         if style == 0:
@@ -126,6 +157,20 @@ class Texts:
             lines.append(f'  File "/home/a/{self.path()}", line {line}, in {self.identifier()}')
         return "\n".join([*lines, f"ValueError: {' '.join(self.words(5))}"])
 
+    def output(self, size: int) -> str:
+        """About `size` characters of what a tool answers: mostly a log, now and then base64; plain, it is code."""
+        if self.mix == "plain":
+            return self._source(size)
+        return self.encoded(size) if self._random.random() < 0.01 else self.log(size)
+
+    def _source(self, size: int) -> str:
+        lines = []
+        written = 0
+        while written < size:
+            lines.append(self.code(1))
+            written += len(lines[-1]) + 1
+        return "\n".join(lines)
+
     def log(self, size: int) -> str:
         """About `size` characters of what a build prints."""
         lines = []
@@ -136,6 +181,11 @@ class Texts:
             lines.append(line)
             written += len(line) + 1
         return "\n".join(lines)
+
+    def encoded(self, size: int) -> str:
+        """About `size` characters of base64, in lines of 76 as mail and certificates have them."""
+        encoded = base64.encodebytes(self._random.randbytes(size * 3 // 4 + 1))
+        return encoded.decode().rstrip("\n")
 
 
 def _zipf(count: int) -> list[float]:

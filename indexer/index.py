@@ -6,6 +6,7 @@ chunk that is written again goes to `live`; what `bulk` still says of it is a ca
 drops. User text never reaches Tantivy's query parser; queries are built from objects.
 """
 
+import time
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
@@ -15,24 +16,28 @@ from typing import cast
 import tantivy
 from tantivy import Document, FieldType, Index, Occur, Query, SchemaBuilder, TextAnalyzerBuilder, Tokenizer
 
+from indexer.lanes import LANES
 from indexer.order import TurnKey
 from indexer.query import All, Any, AnyTerm, Anything, ChunkQuery, Joint, Nothing, Phrase
 from indexer.words import RULES_VERSION, Terms
 from schemas.errors import Unavailable
 from schemas.items import Kind, Layer
 
-INDEX_VERSION = f"3 tantivy-{version('tantivy')} {RULES_VERSION}"
+INDEX_VERSION = f"4 tantivy-{version('tantivy')} {RULES_VERSION}"
 """An index of another version is rebuilt from the store."""
-
-LANES = ("bulk", "live")
-BULK, LIVE = range(2)
 
 _TOKENIZER = "spaces"
 _TERMS = "terms"
 _JOINTS = "joints"
 _KIND_KEYS = {kind: key for key, kind in enumerate(Kind)}
 _HEAP_BYTES = (96_000_000, 32_000_000)
-REMEMBERED_FREQUENCIES = 50_000
+REMEMBERED_FREQUENCIES = 20_000
+
+LOCK_SECONDS = 10.0
+"""How long a process of an earlier run may hold the folder, when the one that started it was killed,"""
+
+LOCK_RETRY_SECONDS = 0.05
+"""and how often it is seen whether it still does."""
 
 _FIRST_HITS = 1024
 """Tantivy sets memory aside for the number asked for: most searches find fewer than this in their window."""
@@ -42,8 +47,10 @@ _UNBOUNDED = 2**62
 def _schema() -> tantivy.Schema:
     builder = SchemaBuilder()
     for key in ("chunk", "at", "session", "turn", "project", "layer", "kind"):
-        # Signed: a delete by term on an unsigned field deletes nothing, and says nothing.
-        builder.add_integer_field(key, indexed=True, fast=key in ("chunk", "at", "session", "turn"))
+        # Signed: a delete by term on an unsigned field deletes nothing, and says nothing. A range of times is looked
+        # up in the fast field, and nothing asks for a turn.
+        is_fast = key in ("chunk", "at", "session", "turn")
+        builder.add_integer_field(key, indexed=key not in ("at", "turn"), fast=is_fast)
     builder.add_text_field(_TERMS, tokenizer_name=_TOKENIZER, index_option="position")
     builder.add_text_field(_JOINTS, tokenizer_name=_TOKENIZER, index_option="basic")
     return builder.build()
@@ -81,10 +88,15 @@ class IndexWriter:
     def __init__(self, folder: Path, lane: int) -> None:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._index = _open(folder)
-        try:
-            self._writer = self._index.writer(_HEAP_BYTES[lane], num_threads=1)
-        except ValueError as error:
-            raise Unavailable(f"the index {folder} cannot be written: {error}") from error
+        until = time.monotonic() + LOCK_SECONDS
+        while True:
+            try:
+                self._writer = self._index.writer(_HEAP_BYTES[lane], num_threads=1)
+                return
+            except ValueError as error:
+                if "LockBusy" not in str(error) or time.monotonic() > until:
+                    raise Unavailable(f"the index {folder} cannot be written: {error}") from error
+            time.sleep(LOCK_RETRY_SECONDS)
 
     def put(self, document: ChunkDocument) -> None:
         self.remove(document.chunk)
@@ -165,8 +177,8 @@ class IndexReader:
                 return min(_UNBOUNDED, sum(map(self.frequency, terms)))
             case Phrase(terms):
                 return min(map(self.frequency, terms))
-            case Joint(joint):
-                return sum(searcher.doc_freq(_JOINTS, joint) for searcher in self._searchers)
+            case Joint(joints):
+                return sum(searcher.doc_freq(_JOINTS, joint) for searcher in self._searchers for joint in joints)
             case All(parts):
                 return min(self.most_chunks(part) for part in parts)
             case Any(parts):
@@ -241,17 +253,19 @@ class IndexReader:
             case Anything():
                 return Query.all_query()
             case AnyTerm(terms):
-                return self._any(terms)
+                return self._any(_TERMS, terms)
+            case Phrase(terms) if len(terms) == 1:
+                return self._any(_TERMS, terms)
             case Phrase(terms):
-                return Query.phrase_query(self._schema, _TERMS, list(terms)) if len(terms) > 1 else self._any(terms)
-            case Joint(joint):
-                return Query.term_query(self._schema, _JOINTS, joint, index_option="basic")
+                return Query.phrase_query(self._schema, _TERMS, list(terms))
+            case Joint(joints):
+                return self._any(_JOINTS, joints)
             case All(parts):
                 return Query.boolean_query([(Occur.Must, self._built(part)) for part in parts])
             case Any(parts):
                 return Query.boolean_query([(Occur.Should, self._built(part)) for part in parts])
 
-    def _any(self, terms: Sequence[str]) -> Query:
+    def _any(self, field: str, terms: Sequence[str]) -> Query:
         if len(terms) == 1:
-            return Query.term_query(self._schema, _TERMS, terms[0], index_option="basic")
-        return Query.term_set_query(self._schema, _TERMS, list(terms))
+            return Query.term_query(self._schema, field, terms[0], index_option="basic")
+        return Query.term_set_query(self._schema, field, list(terms))

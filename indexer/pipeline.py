@@ -11,15 +11,14 @@ import shutil
 import sqlite3
 import time
 from collections.abc import Collection
-from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
 
 import orjson
 
 from indexer.follow import IndexFollower
-from indexer.index import BULK, LIVE
 from indexer.intake import Intake, Outcome
+from indexer.lanes import BULK, LIVE
 from indexer.lock import DataLock
 from indexer.registry import read_registry, registry_signature
 from indexer.schedule import Schedule, Unit
@@ -52,8 +51,8 @@ SLICE_SECONDS = 0.1
 """Work that can wait is done in slices of this length."""
 
 SLICE_BYTES = 2_000_000
-BULK_COMMIT_BYTES = 30_000_000
-"""Text handed to the `bulk` writer between two commits, and so what a crash makes it do again."""
+LIVE_COMMIT_BYTES = 30_000_000
+"""Text that one commit of `live` takes at most."""
 
 LIVE_SCAN_BYTES = 8_000_000
 """Changes that a look at the folders finds are live up to this size, and a scan of its own above it."""
@@ -79,6 +78,7 @@ class Pipeline:
         self._settings = settings
         self._data_dir = resolved(settings.data_dir)
         self.sources = sources_for(settings)
+        self.schedule = Schedule()
         with ExitStack() as opened:
             self._lock = DataLock(self._data_dir)
             opened.callback(self._lock.release)
@@ -87,12 +87,9 @@ class Pipeline:
                 self._data_dir.chmod(0o700)
             self._store = StoreWriter(self._data_dir)
             opened.callback(self._store.close)
-            self._follower = IndexFollower(self._data_dir, self._store)
+            self._follower = IndexFollower(self._data_dir, self._store, self.schedule.wake)
             opened.pop_all()  # `close` sees to them from here on
-        self.schedule = Schedule()
         self._intake = Intake(self._store, self._read_registry)
-        self._committer = ThreadPoolExecutor(1, thread_name_prefix="turndex-commit")
-        self._bulk_commit: Future[None] | None = None
         self._backlog: list[tuple[Source, Transcript]] = []
         self._backlog_since: float | None = None
         self._backlog_total = self._backlog_bytes_total = self._backlog_bytes_done = 0
@@ -147,6 +144,8 @@ class Pipeline:
             return
         self._announce(new, BULK)
         size = sum(transcript.size for _, transcript in new)
+        if size > LIVE_SCAN_BYTES:
+            self._follower.expect_much()
         if self._is_first_scan and not self._backlog:
             log.info(
                 "found %s, %.1f MB; store and index will take about %.1f MB of disk and %.0f s",
@@ -198,7 +197,7 @@ class Pipeline:
         if not self._has_room():
             self._note_progress()
             return False
-        return self._finish_bulk_commit() or self._step_live() or self._step_backlog() or self._step_bulk()
+        return self._step_live() or self._step_backlog() or self._step_bulk()
 
     def _step_live(self) -> bool:
         if time.monotonic() < self._last_live_commit + COMMIT_SECONDS:
@@ -209,20 +208,11 @@ class Pipeline:
         return self._commit_live()
 
     def _commit_live(self) -> bool:
-        handed = self._follower.put(LIVE, BULK_COMMIT_BYTES)
-        self._is_live_behind = handed >= BULK_COMMIT_BYTES
+        handed = self._follower.put_live(LIVE_COMMIT_BYTES)
+        self._is_live_behind = handed >= LIVE_COMMIT_BYTES
         if not handed and not self._store.removed_chunks():
             return False
-        failure: BaseException | None = None
-        try:
-            self._follower.begin_commit(LIVE)()
-        except ValueError as error:
-            failure = error
-            if self._bulk_commit is not None:
-                # A failure closes both writers, which the other thread has to be done with; it is repeated.
-                self._bulk_commit.exception()
-                self._bulk_commit = None
-        self._follower.finish_commit(LIVE, failure)
+        self._follower.commit_live()
         self._last_live_commit = time.monotonic()
         return True
 
@@ -241,7 +231,7 @@ class Pipeline:
             self._registry_due.setdefault(taken.project, (time.monotonic(), 0))
 
     def _step_backlog(self) -> bool:
-        if not self._backlog:
+        if not self._backlog or self._follower.is_bulk_far_behind:
             return False
         until = time.monotonic() + SLICE_SECONDS
         is_over = False
@@ -254,21 +244,16 @@ class Pipeline:
             is_over = time.monotonic() >= until
         if not self._backlog:
             self._backlog_since = None
-        self._put_bulk()
+        self._follower.step_bulk(SLICE_BYTES, is_last=not self._backlog)
         self._note_progress()
         return True
 
-    # The index folder `bulk`.
-
     def _step_bulk(self) -> bool:
-        if self._bulk_commit is not None:
-            return False  # its end wakes the loop
-        if self._put_bulk():
+        if self._follower.step_bulk(SLICE_BYTES, is_last=True):
             self._note_progress()
             return True
-        if self._follower.uncommitted_bytes[BULK] or self._follower.is_rebuilding:
-            self._begin_bulk_commit()
-            return True
+        if self._follower.is_bulk_due:
+            return False  # the process that does it wakes the loop
         if self._is_first_scan:
             # What was caught in a write may still wait, as it does at any time.
             self._is_first_scan = False
@@ -277,25 +262,6 @@ class Pipeline:
             return True
         self._note_progress()
         return False
-
-    def _put_bulk(self) -> bool:
-        if self._bulk_commit is not None:
-            return False
-        handed = self._follower.put(BULK, SLICE_BYTES)
-        if self._follower.uncommitted_bytes[BULK] >= BULK_COMMIT_BYTES:
-            self._begin_bulk_commit()
-        return handed > 0
-
-    def _begin_bulk_commit(self) -> None:
-        self._bulk_commit = self._committer.submit(self._follower.begin_commit(BULK))
-        self._bulk_commit.add_done_callback(lambda _: self.schedule.wake())
-
-    def _finish_bulk_commit(self) -> bool:
-        if self._bulk_commit is None or not self._bulk_commit.done():
-            return False
-        commit, self._bulk_commit = self._bulk_commit, None
-        self._follower.finish_commit(BULK, commit.exception())
-        return True
 
     # Numbers.
 
@@ -345,7 +311,7 @@ class Pipeline:
         """Whether all that was found is stored and can be searched."""
         return (
             not self._backlog
-            and self._bulk_commit is None
+            and not self._follower.is_bulk_due
             and not self._is_live_behind
             and self._follower.is_open
             and self.schedule.next_due() is None
@@ -420,18 +386,12 @@ class Pipeline:
     def close(self) -> None:
         """Commit what is stored, and let go of the data directory."""
         try:
-            if self._bulk_commit is not None:
-                self._bulk_commit.exception()
-                self._finish_bulk_commit()
-            self._follower.put(LIVE, BULK_COMMIT_BYTES)
-            for lane in (BULK, LIVE):
-                # What is due for `bulk` and was not handed to it yet may be much: the next start goes on with it.
-                if self._follower.uncommitted_bytes[lane]:
-                    self._follower.commit(lane)
+            # What is due for `bulk` may be much: the next start goes on with it.
+            self._commit_live()
+            self._follower.finish_bulk()
         except (ValueError, sqlite3.Error, Unavailable) as error:
             log.error("the index could not be written at the end, the next start goes on: %s", error)
         finally:
-            self._committer.shutdown()
             self._follower.close()
             self._store.close()
             self._lock.release()

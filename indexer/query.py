@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 SHOWN_TERMS = 4
-JOINED = "\x81"
-"""Between the two ends of a joint."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,9 +33,7 @@ class AnyTerm:
     terms: tuple[str, ...]
 
     def __str__(self) -> str:
-        shown = "|".join(self.terms[:SHOWN_TERMS])
-        rest = len(self.terms) - SHOWN_TERMS
-        return f"term({shown})" if rest <= 0 else f"term({shown}|… {rest} more)"
+        return f"term({_listed(self.terms)})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,12 +48,12 @@ class Phrase:
 
 @dataclass(frozen=True, slots=True)
 class Joint:
-    """Two words meet so."""
+    """Two words meet in one of these ways."""
 
-    joint: str
+    joints: tuple[str, ...]
 
     def __str__(self) -> str:
-        return f"joint({self.joint.replace(JOINED, '|')})"
+        return f"joint({_listed(self.joints)})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,3 +97,9 @@ def any_of(parts: Sequence[ChunkQuery]) -> ChunkQuery:
     if not kept:
         return Nothing()
     return kept[0] if len(kept) == 1 else Any(kept)
+
+
+def _listed(terms: Sequence[str]) -> str:
+    shown = "|".join(terms[:SHOWN_TERMS])
+    rest = len(terms) - SHOWN_TERMS
+    return shown if rest <= 0 else f"{shown}|… {rest} more"

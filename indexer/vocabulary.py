@@ -1,24 +1,29 @@
-"""All distinct words of the index, to find those that contain a fragment.
+"""All distinct words and joints of the index, to find those that contain a fragment.
 
-The words lie one a line in files that only grow, behind and before a line break each, so that a fragment
-is found by a search of bytes over mapped memory. A word is written before the index commits what holds it;
-one that no text holds any more, or that stands here twice, costs a little time and changes no answer.
+They lie one a line in files that only grow, behind and before a line break each, so that a fragment is found
+by a search of bytes over mapped memory. Each writer of an index folder has its own two files. A word is
+written before the index commits what holds it; one that no text holds any more, or that stands here twice,
+costs a little time and changes no answer.
 """
 
 import mmap
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
+from collections.abc import Set as AbstractSet
 from enum import Enum
 from pathlib import Path
 
 from schemas.errors import Unavailable
 
-WORDS_FILE = "words.txt"
-REMEMBERED_WORDS = 300_000
-"""Words that the writer knows to be written, about 30 MB of memory; forgotten all at once when they are more."""
+WORDS, JOINTS = "words", "joints"
+"""The ends of the names of the files."""
 
-REMEMBERED_FRAGMENTS = 64
-"""Fragments whose words a reader keeps, as a query is planned in two steps and asked for in pages."""
+REMEMBERED_WORDS = 300_000
+"""Words that a writer knows to be written, about 30 MB of memory; forgotten all at once when they are more."""
+
+REMEMBERED_FOUND = 20_000
+"""Words that a reader keeps with the fragments they were found for, as a query is planned in two steps and asked for
+in pages; some 2 MB."""
 
 
 class Fits(Enum):
@@ -30,21 +35,66 @@ class Fits(Enum):
 
 
 class VocabularyWriter:
-    """Adds words. One process writes; whoever reads sees what was flushed."""
+    """Adds what one writer of the index writes; whoever reads sees what was flushed."""
+
+    def __init__(self, folder: Path, name: str) -> None:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self._words = _ListWriter(folder / f"{name}.{WORDS}")
+        self._joints = _ListWriter(folder / f"{name}.{JOINTS}")
+
+    def add(self, words: AbstractSet[str], joints: AbstractSet[str]) -> None:
+        self._words.add(words)
+        self._joints.add(joints)
+
+    def flush(self) -> None:
+        """Write what is new to the disk; to be done before the index commits."""
+        self._words.flush()
+        self._joints.flush()
+
+    def sizes(self) -> dict[str, int]:
+        """Bytes written so far by file name; fewer than were once there mean that words were lost."""
+        return {one.path.name: one.size for one in (self._words, self._joints)}
+
+    def close(self) -> None:
+        self._words.close()
+        self._joints.close()
+
+
+class VocabularyReader:
+    """Finds words. Not to be shared between threads."""
 
     def __init__(self, folder: Path) -> None:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        descriptor = os.open(folder / WORDS_FILE, os.O_CREAT | os.O_RDWR | os.O_APPEND, 0o600)
+        self._words = _ListReader(folder, WORDS)
+        self._joints = _ListReader(folder, JOINTS)
+
+    def find(self, fragment: str, fits: Fits, limit: int) -> list[str] | None:
+        """The words that hold a fragment, sorted; None where they are more than `limit`."""
+        return self._words.find(fragment, fits, limit)
+
+    def find_joints(self, fragment: str, limit: int) -> list[str] | None:
+        """The joints that hold a fragment anywhere, sorted; None where they are more than `limit`."""
+        return self._joints.find(fragment, Fits.ANYWHERE, limit)
+
+    def close(self) -> None:
+        self._words.close()
+        self._joints.close()
+
+
+class _ListWriter:
+    """Adds to one file."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        descriptor = os.open(path, os.O_CREAT | os.O_RDWR | os.O_APPEND, 0o600)
         self._file = os.fdopen(descriptor, "ab")
         self._remembered: set[str] = set()
         self._new: set[str] = set()
         self._file.write(b"\n")  # the first line break, or the end of a word that a crash cut short
 
-    def add(self, words: Iterable[str]) -> None:
-        self._new |= words - self._remembered if isinstance(words, frozenset) else set(words) - self._remembered
+    def add(self, words: AbstractSet[str]) -> None:
+        self._new |= words - self._remembered
 
     def flush(self) -> None:
-        """Write what is new to the disk; to be done before the index commits."""
         if not self._new:
             return
         self._file.write("\n".join(sorted(self._new)).encode() + b"\n")
@@ -58,44 +108,74 @@ class VocabularyWriter:
 
     @property
     def size(self) -> int:
-        """Bytes written so far; fewer than were once there mean that words were lost."""
         return os.fstat(self._file.fileno()).st_size
 
     def close(self) -> None:
         self._file.close()
 
 
-class VocabularyReader:
-    """Finds words. Not to be shared between threads."""
+class _ListReader:
+    """Searches all files of one kind."""
 
-    def __init__(self, folder: Path) -> None:
-        self._path = folder / WORDS_FILE
-        self._map: mmap.mmap | None = None
-        self._size = 0
+    def __init__(self, folder: Path, kind: str) -> None:
+        self._folder = folder
+        self._files = [_MappedFile(path) for path in sorted(folder.glob(f"*.{kind}"))]
         self._found: dict[tuple[str, Fits], list[str]] = {}
         """What was found in the words as they are now."""
 
     def find(self, fragment: str, fits: Fits, limit: int) -> list[str] | None:
-        """The words that hold a fragment, sorted; None where they are more than `limit`."""
-        mapped = self._mapped()
+        if not self._files:
+            raise Unavailable(f"the vocabulary in {self._folder} is missing; run: turndex index")
+        for file in self._files:
+            if file.refresh():
+                self._found.clear()
         known = self._found.get((fragment, fits))
         if known is not None:
             return known if len(known) <= limit else None
         found: set[str] = set()
-        for word in self._find(mapped, fragment, fits):
-            found.add(word)
-            if len(found) > limit:
-                return None
-        if len(self._found) >= REMEMBERED_FRAGMENTS:
+        for file in self._files:
+            for word in file.find(fragment, fits):
+                found.add(word)
+                if len(found) > limit:
+                    return None
+        if sum(map(len, self._found.values()), len(self._found)) + len(found) > REMEMBERED_FOUND:
             self._found.clear()
         self._found[fragment, fits] = sorted(found)
         return self._found[fragment, fits]
 
-    def _find(self, words: mmap.mmap | None, fragment: str, fits: Fits) -> Iterator[str]:
-        before, after = fits.value
-        wanted = before + fragment.encode() + after
+    def close(self) -> None:
+        for file in self._files:
+            file.close()
+
+
+class _MappedFile:
+    """One file, as far as it was written when it was last looked at."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._map: mmap.mmap | None = None
+        self._size = 0
+
+    def refresh(self) -> bool:
+        """Map what was added since; whether there was anything."""
+        try:
+            size = self._path.stat().st_size
+            if size == self._size:
+                return False
+            self.close()
+            with self._path.open("rb") as file:
+                self._map = mmap.mmap(file.fileno(), size, access=mmap.ACCESS_READ) if size else None
+            self._size = size
+        except OSError as error:
+            raise Unavailable(f"the vocabulary cannot be read: {error}; run: turndex index") from error
+        return True
+
+    def find(self, fragment: str, fits: Fits) -> Iterator[str]:
+        words = self._map
         if words is None:
             return
+        before, after = fits.value
+        wanted = before + fragment.encode() + after
         end = words.rfind(b"\n") + 1  # beyond it the writer may be in the middle of a word
         at = words.find(wanted, 0, end)
         while at >= 0:
@@ -103,19 +183,6 @@ class VocabularyReader:
             stop = words.find(b"\n", at + len(before))
             yield words[start:stop].decode("utf-8", "replace")  # a crash may have cut the word in a character
             at = words.find(wanted, stop, end)
-
-    def _mapped(self) -> mmap.mmap | None:
-        try:
-            with self._path.open("rb") as file:
-                size = os.fstat(file.fileno()).st_size
-                if size != self._size:
-                    self.close()
-                    self._map = mmap.mmap(file.fileno(), size, access=mmap.ACCESS_READ) if size else None
-                    self._size = size
-                    self._found.clear()
-        except OSError as error:
-            raise Unavailable(f"the vocabulary cannot be read: {error}; run: turndex index") from error
-        return self._map
 
     def close(self) -> None:
         if self._map is not None:

@@ -12,8 +12,8 @@ from typing import Self
 
 import orjson
 
-from indexer.follow import WORDS_FOLDER
 from indexer.index import INDEX_VERSION, IndexReader
+from indexer.lane_writer import WORDS_FOLDER
 from indexer.store.reader import StoreReader
 from indexer.store.schema import STORE_FILE
 from indexer.vocabulary import VocabularyReader

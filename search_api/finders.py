@@ -8,6 +8,7 @@ from indexer.query import Anything, ChunkQuery, all_of, any_of
 from indexer.vocabulary import VocabularyReader
 from schemas.folding import fold
 from search_api.plan import Frequency, plan_text
+from search_api.prefilter import Prefilter
 from search_api.regex import CompiledRegex
 from search_api.regex_literals import Every, Literal, LiteralTree, NothingKnown, OneOf
 
@@ -25,6 +26,10 @@ class Plan:
 
 
 class Finder(Protocol):
+    @property
+    def prefilter(self) -> Prefilter:
+        """Tells which chunks need not be looked at."""
+
     def plan(self, vocabulary: VocabularyReader, frequency: Frequency, most_words: int) -> Plan:
         """What every chunk that matches has, completing a text's ends to up to `most_words` words."""
 
@@ -41,10 +46,12 @@ class TextFinder:
 
     needle: str
     """Folded."""
+    prefilter: Prefilter
 
     @classmethod
     def of(cls, query: str) -> "TextFinder":
-        return cls(fold(query))
+        needle = fold(query)
+        return cls(needle, Prefilter([needle]))
 
     def plan(self, vocabulary: VocabularyReader, frequency: Frequency, most_words: int) -> Plan:
         planned = plan_text(self.needle, vocabulary, frequency, most_words)
@@ -69,6 +76,11 @@ class RegexFinder:
     regex: CompiledRegex
     check_time: Callable[[], None]
     """Raises what shall end the search."""
+    prefilter: Prefilter
+
+    @classmethod
+    def of(cls, regex: CompiledRegex, check_time: Callable[[], None]) -> "RegexFinder":
+        return cls(regex, check_time, Prefilter(_words_of(regex.required)))
 
     def plan(self, vocabulary: VocabularyReader, frequency: Frequency, most_words: int) -> Plan:
         is_complete = True
@@ -96,3 +108,15 @@ class RegexFinder:
 
     def spans(self, line: str) -> Iterator[tuple[int, int]]:
         return self.regex.matches(line, self.check_time)
+
+
+def _words_of(tree: LiteralTree) -> Iterator[str]:
+    """Texts without white space that every match has."""
+    match tree:
+        case Literal(text):
+            yield from text.split()
+        case Every(parts):
+            for part in parts:
+                yield from _words_of(part)
+        case NothingKnown() | OneOf():
+            return

@@ -6,18 +6,27 @@ of the vocabulary that fit; each of those is spelled out in a phrase of its own 
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import pairwise, product
+from itertools import product
 
 from indexer.query import AnyTerm, Anything, ChunkQuery, Joint, Nothing, Phrase, all_of, any_of
 from indexer.vocabulary import Fits, VocabularyReader
-from indexer.words import STRIDE_CHARS, WINDOW_CHARS, QueryTerm, joint, query_terms, windows
+from indexer.words import STRIDE_CHARS, WINDOW_CHARS, QueryTerm, query_joints, query_terms, windows
 from schemas.folding import fold
 
 FEW_WORDS = 256
 """A fragment that no more words have is quickly completed to all of them, and the plan with it."""
 
+FEW_NEIGHBOURS = 64
+"""The same of an end of several words, as each of its words makes a phrase of its own."""
+
 MANY_WORDS = 20_000
 """A fragment that more words have tells chunks apart too little to be worth looking up."""
+
+MANY_JOINTS = 2_000
+"""The same of a joint of which the query knows three characters or two."""
+
+FEW_PHRASES = 32
+"""So many ways to complete both ends of several words are spelled out whole."""
 
 SPELLED_WORDS = 200
 """Of the words that one end may stand for so many, the most frequent, get phrases of their own; the rest of
@@ -48,30 +57,23 @@ def plan_text(query: str, vocabulary: VocabularyReader, frequency: Frequency, mo
     terms = list(query_terms(needle))
     if not terms:
         return TextPlan(Anything(), True)  # characters that are white space to some only: the index has none of them
+    if len(terms) > 1 and most_words == FEW_WORDS:
+        most_words = FEW_NEIGHBOURS
     ends = [_completed(term, vocabulary, most_words) for term in terms]
     is_complete = all(words is not None for words in ends)
     if any(words == [] for words in ends):
         return TextPlan(Nothing(), True)
-    return TextPlan(all_of([_phrase(ends, frequency), _joints(terms)]), is_complete)
+    return TextPlan(all_of([_phrase(ends, frequency), _joints(needle, vocabulary)]), is_complete)
 
 
-def _joints(terms: Sequence[QueryTerm]) -> ChunkQuery:
+def _joints(needle: str, vocabulary: VocabularyReader) -> ChunkQuery:
     """Where an open word of the query meets its neighbour."""
-    asked = {
-        joint(
-            left.term,
-            right.term,
-            2 if _has_two(left, left.is_open_left) and _has_two(right, right.is_open_right) else 1,
-        )
-        for left, right in pairwise(terms)
-        if left.term[0].isalnum() and right.term[0].isalnum() and (left.is_open_left or right.is_open_right)
-    }
-    return all_of([Joint(one) for one in sorted(asked)])
-
-
-def _has_two(term: QueryTerm, is_open: bool) -> bool:
-    """Whether it is known what the two characters at the end of the whole word are, or that there is but one."""
-    return len(term.term) > 1 or not is_open
+    asked: list[ChunkQuery] = []
+    for joint in query_joints(needle):
+        found = [joint.text] if joint.is_whole else vocabulary.find_joints(joint.text, MANY_JOINTS)
+        if found is not None:
+            asked.append(Joint(tuple(found)) if found else Nothing())
+    return all_of(asked)
 
 
 def _completed(term: QueryTerm, vocabulary: VocabularyReader, most_words: int) -> list[tuple[str, ...]] | None:
@@ -100,6 +102,8 @@ def _phrase(ends: Sequence[list[tuple[str, ...]] | None], frequency: Frequency) 
         return _any_phrase(known, frequency)
     if len(ends) == 1:
         return _spelled(left)
+    if middle and len(left) * len(right) <= FEW_PHRASES:
+        return _spelled([(*start, *middle, *end) for start, end in product(left, right)])
     if middle:
         return all_of(
             [

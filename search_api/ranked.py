@@ -15,10 +15,11 @@ from indexer.store.reader import ChunkBody, Condition, Session
 from schemas.errors import Timeout
 from schemas.references import Turns
 from search_api.candidates import DEEPER, Candidates
+from search_api.cost import Cost, Window
 from search_api.filters import TimeBounds
 from search_api.verify import Gaze, Match
 from search_api.walk import Tools
-from search_api.words_match import best_line
+from search_api.words_match import WordsFinder
 from search_api.words_query import Facts
 
 MAX_RANKED_TURNS = 1000
@@ -113,6 +114,9 @@ class Search:
     scope: Scope
     """What of all this the index can tell."""
     is_late: Callable[[], bool]
+    context: int = 0
+    """Lines to answer before and after each best one."""
+    cost: Cost = field(default_factory=Cost)
     _admitted: dict[int, Session | None] = field(default_factory=dict)
 
     def ranked(self) -> RankedTurns:
@@ -124,7 +128,9 @@ class Search:
         candidates = Candidates(self.tools, self.facts, self.scope)
         depth = BEST_CHUNKS
         while True:
-            keys, is_all = candidates.best(depth)
+            with self.cost.timed("candidates"):
+                keys, is_all = candidates.best(depth)
+            self.cost.windows.append(Window(f"index: the best of {self.facts}", None, len(keys)))
             kept = keys[:KEPT_CANDIDATES]
             if is_all and len(kept) == len(keys):
                 return RankedTurns(kept, False)
@@ -162,6 +168,7 @@ class Search:
         Raises:
             Timeout: it is late.
         """
+        finder = WordsFinder(self.facts, self.gaze, self.context)
         for start in range(0, len(keys), BATCH_TURNS):
             if self.is_late():
                 raise Timeout("the time limit passed; narrow the query, or name a session or a time")
@@ -171,11 +178,17 @@ class Search:
             sessions = self._sessions({key[1] for _, key in some})
             some = [(place, key) for place, key in some if key[1] in sessions]
             bodies: dict[tuple[int, int], list[ChunkBody]] = {}
-            for body in self.tools.store.bodies_of_turns([key[1:] for _, key in some], self.gaze.layers):
-                bodies.setdefault((body.session, body.turn), []).append(body)
+            self.cost.candidates += len(some)
+            with self.cost.timed("load"):
+                for body in self.tools.store.bodies_of_turns([key[1:] for _, key in some], self.gaze.layers):
+                    bodies.setdefault((body.session, body.turn), []).append(body)
+                    self.cost.loaded += 1
             for place, key in some:
-                match = best_line(bodies.get(key[1:], ()), self.facts, self.gaze)
+                self.cost.verified += 1
+                with self.cost.timed("verify"):
+                    match = finder.best_line(bodies.get(key[1:], ()))
                 if match is not None:
+                    self.cost.matched += 1
                     yield place, sessions[key[1]], key, match
 
     def _is_in_range(self, key: TurnKey) -> bool:
@@ -196,6 +209,7 @@ class Search:
         """The turns that may match, window by window along the order."""
         listed = Candidates(self.tools, self.facts, self.scope).listed_turns()
         if listed is not None:
+            self.cost.windows.append(Window(f"index: {self.facts}", None, len(listed)))
             yield [key for key in listed if _is_between(order, after, key, None)]
             return
         store, scope = self.tools.store, self.scope
@@ -208,7 +222,9 @@ class Search:
                 from_ms=scope.from_ms if first is None else max(first[0], scope.from_ms),
                 to_ms=scope.to_ms if last is None else min(last[0], scope.to_ms),
             )
-            found = Candidates(self.tools, self.facts, window).every_turn()
+            with self.cost.timed("candidates"):
+                found = Candidates(self.tools, self.facts, window).every_turn()
+            self.cost.windows.append(Window(f"index: {self.facts}", None, len(found)))
             yield [key for key in found if _is_between(order, after, key, end)]
             if end is None or not scope.from_ms <= end[0] <= scope.to_ms:
                 return

@@ -1,11 +1,12 @@
 """`session_search`: from a call to its answer. Which turns match is `walk`'s to find."""
 
+import time
 from collections.abc import Callable
 from itertools import islice
 
 from indexer.order import AFTER_ALL, BEFORE_ALL, Order, TurnKey
 from indexer.store.reader import Session
-from schemas.answers import Explanation, Road, SearchAnswer
+from schemas.answers import SearchAnswer
 from schemas.errors import InvalidArgument, InvalidQuery, Timeout
 from schemas.requests import SearchRequest
 from schemas.texts import trimmed, without_surrogates
@@ -18,9 +19,12 @@ from search_api.left_out import LeftOutTurns
 from search_api.regex import compile_regex
 from search_api.search_scope import UNBOUND, search_scope
 from search_api.verify import Gaze, Match
-from search_api.walk import Cost, OutOfTime, Tools, Walk
+from search_api.walk import OutOfTime, Tools, Walk
 
 MAX_QUERY_CHARS = 4096
+
+GRACE_SECONDS = 1.0
+"""How much longer than its time limit a search may take to end the text that it is in, and to say how far it got."""
 
 
 def search(
@@ -68,7 +72,7 @@ def search(
     elif not hits and request.cursor is None:
         notes = nothing_notes(tools.store, scope, query, is_full=request.full)
     cursor = None if next_place is None else scope.cursor(next_place)
-    explanation = _explanation(walk.cost) if request.explain else None
+    explanation = walk.cost.explanation() if request.explain else None
     return SearchAnswer(
         query, hits, cursor is not None, cursor, notes, left_out.named(), None, 0.0, request.limit, explanation
     )
@@ -80,26 +84,21 @@ def _order(request: SearchRequest) -> Order:
     return request.order or "newest"
 
 
-def _explanation(cost: Cost) -> Explanation:
-    return Explanation(
-        roads=[Road(window.road, window.at_most_chunks, window.turns) for window in cost.windows],
-        considered=cost.candidates,
-        loaded=cost.loaded,
-        verified=cost.verified,
-        matched=cost.matched,
-        step_ms={step: round(seconds * 1000, 3) for step, seconds in cost.seconds.items()},
-    )
-
-
 def _finder(request: SearchRequest, query: str, is_late: Callable[[], bool]) -> Finder:
     if request.mode == "text":
         return TextFinder.of(query)
 
-    def check_time() -> None:
-        if is_late():
-            raise Timeout("the time limit passed within one long line; narrow the expression, or name a session")
+    late_since: float | None = None
 
-    return RegexFinder(compile_regex(query), check_time)
+    def check_time() -> None:
+        nonlocal late_since
+        if not is_late():
+            return
+        late_since = late_since or time.monotonic()
+        if time.monotonic() - late_since > GRACE_SECONDS:
+            raise Timeout("the time limit passed within one long text; narrow the expression, or name a session")
+
+    return RegexFinder.of(compile_regex(query), check_time)
 
 
 def _how_far(key: TurnKey) -> str:

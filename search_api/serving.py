@@ -29,6 +29,7 @@ from search_api.archive import Archive
 from search_api.guard import refusal, standing_headers
 from search_api.http import create_app
 from search_api.log import log_to_stderr
+from search_api.memory import limit_kept_memory
 from search_api.write_side import indexing
 
 MAX_HEADER_BYTES = 256_000
@@ -54,6 +55,7 @@ def serve(settings: Settings, *, is_on_demand: bool = False) -> None:
         Unavailable: another process writes to the data directory, or store or index cannot be opened.
     """
     log_to_stderr()
+    limit_kept_memory()
     addresses = bound_addresses(settings.server)
     with (
         indexing(settings, is_on_demand=is_on_demand) as status_of,
@@ -164,8 +166,7 @@ def _listen(addresses: Sequence[str], port: int) -> list[socket.socket]:
 
 def _listener(address: str, port: int) -> socket.socket:
     family = socket.AF_INET6 if ":" in address else socket.AF_INET
-    # Named as TCP, as asyncio switches Nagle's algorithm off only for what is: head and body of an answer are two
-    # writes, and the second would wait 40 ms for a caller that acknowledges late.
+    # Named, as only then asyncio sends small answers at once: Nagle's algorithm makes them 40 ms late.
     listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

@@ -59,7 +59,10 @@ def first_match(bodies: Iterable[ChunkBody], finder: Finder, gaze: Gaze, context
     found: tuple[Kind, str, int] | None = None
     for body in bodies:
         kinds = gaze.kinds[body.layer]
-        for row in chunks.unpack(body.body):
+        json = chunks.json_of(body.body)
+        if not finder.prefilter.may_hold(json):
+            continue
+        for row in chunks.rows_of(json):
             place = (row[0], int(body.layer))
             if best is not None and place >= best:
                 break

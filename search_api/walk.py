@@ -4,9 +4,7 @@ The index names candidates, window by window, and each is verified on its text. 
 nothing to tell turns apart by, the windows are read from the store instead.
 """
 
-import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
 from indexer.index import IndexReader, Scope
@@ -14,28 +12,37 @@ from indexer.order import Order, TurnKey
 from indexer.query import Anything, ChunkQuery, Nothing
 from indexer.store.reader import ChunkBody, Session, StoreReader
 from indexer.vocabulary import VocabularyReader
+from search_api.cost import Cost, Window
 from search_api.finders import Finder, Plan
 from search_api.plan import FEW_WORDS, MANY_WORDS
 from search_api.search_scope import SearchScope
 from search_api.verify import Gaze, Match, first_match
 
+FIRST_BATCH_TURNS, BATCH_TURNS = 32, 256
+"""Turns whose text is loaded together: few at first, as these mostly suffice, then ever more."""
+
 STORE_WINDOW_TURNS = 128
 """Turns read from the store at a time where the index cannot tell them apart; doubled up to 16 times this."""
 
-INDEX_WINDOWS_TURNS = (512, 4096, 32_768, 262_144)
-"""How far each search of the index reaches; the one after these reaches the end."""
+FIRST_WINDOW_TURNS = 512
+"""How far the first search of the index reaches, and each after it so many times further:"""
 
-WIDE_WINDOWS_TURNS = (16_384, 131_072)
-"""The same for a query that many words fit: to look them all up is what each search of it costs."""
+STEP = 8
+WIDE_STEP = 64
+"""where the one before named few turns, or all the words that fit the query are about to be looked up."""
+
+FEW_TURNS = 16
+LARGEST_WINDOW_TURNS = 300_000
+"""A search that would reach further reaches the end."""
 
 FEW_CHUNKS = 512
 """A query with so few chunks at most is searched for in one window."""
 
-FEW_CANDIDATES = 1024
-"""So many chunks are verified sooner than the words are looked up that would tell some of them apart."""
+FEW_CANDIDATES, MANY_CANDIDATES = 1024, 8192
+"""So many chunks of a folder are verified sooner than the words are looked up that would tell some of them apart:
+many where enough of those before did match."""
 
-FIRST_LOOK_TURNS = 512
-"""How far a query that many words fit is looked for before they are all looked up: mostly hits come at once."""
+ENOUGH_MATCHES = 1 / 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,41 +60,6 @@ class _Turns:
 
     keys: Sequence[TurnKey]
     chunks: dict[TurnKey, list[int]] | None
-
-
-@dataclass(frozen=True, slots=True)
-class Window:
-    """A stretch of turns that were looked at by one road."""
-
-    road: str
-    at_most_chunks: int | None
-    """What word counts promised for all time; None where nothing was asked of the index."""
-    turns: int
-    """How many it named."""
-
-
-@dataclass(slots=True)
-class Cost:
-    """What a search did, filled while it goes on."""
-
-    windows: list[Window] = field(default_factory=list)
-    candidates: int = 0
-    """Turns that the roads named and the filters let through."""
-    loaded: int = 0
-    """Chunks taken from the store to verify them."""
-    verified: int = 0
-    """Turns whose text was looked through."""
-    matched: int = 0
-    seconds: dict[str, float] = field(default_factory=dict)
-    """By step: plan, candidates, load, verify."""
-
-    @contextmanager
-    def timed(self, step: str) -> Iterator[None]:
-        began = time.perf_counter()
-        try:
-            yield
-        finally:
-            self.seconds[step] = self.seconds.get(step, 0.0) + time.perf_counter() - began
 
 
 class OutOfTime(Exception):
@@ -124,12 +96,21 @@ class Walk:
         if not self.gaze.layers:
             return
         done = after
+        size = FIRST_BATCH_TURNS
         for window in self._windows(self._plan(FEW_WORDS), after):
-            for start in range(0, len(window.keys), STORE_WINDOW_TURNS):
-                keys = window.keys[start : start + STORE_WINDOW_TURNS]
+            start = 0
+            while start < len(window.keys):
+                keys = window.keys[start : start + size]
+                for key, match in self._verified([key for key in keys if self._is_wanted(key)], window.chunks):
+                    self._check_time(done)
+                    session = self._session_of(key[1])
+                    if match is not None and session is not None:
+                        yield session, key, match
+                    done = key
                 self._check_time(done)
-                yield from self._verified([key for key in keys if self._is_wanted(key)], window.chunks)
                 done = keys[-1]
+                start += size
+                size = min(size * 2, BATCH_TURNS)
 
     def _check_time(self, key: TurnKey) -> None:
         if self.is_late():
@@ -141,7 +122,8 @@ class Walk:
 
     def _verified(
         self, keys: Sequence[TurnKey], chunks: dict[TurnKey, list[int]] | None
-    ) -> Iterator[tuple[Session, TurnKey, Match]]:
+    ) -> Iterator[tuple[TurnKey, Match | None]]:
+        """Each of the turns, with where it matches."""
         store, cost = self.tools.store, self.cost
         bodies: dict[tuple[int, int], list[ChunkBody]] = {}
         with cost.timed("load"):
@@ -157,10 +139,8 @@ class Walk:
             cost.verified += 1
             with cost.timed("verify"):
                 match = first_match(bodies.get(key[1:], ()), self.finder, self.gaze, self.context)
-            session = self._session_of(key[1])
-            if match is not None and session is not None:
-                cost.matched += 1
-                yield session, key, match
+            cost.matched += match is not None
+            yield key, match
 
     def _is_wanted(self, key: TurnKey) -> bool:
         at_ms, session, turn = key
@@ -187,27 +167,26 @@ class Walk:
             return
         within = self.scope.indexed(self.tools.store, self.gaze)
         after = self._start(after)
-        sizes: Sequence[int]
-        if not plan.is_complete:
-            end = store.turn_at_distance(after, self.order, FIRST_LOOK_TURNS)
-            yield from self._between(plan.query, after, end, within)
-            if end is None or self._is_past_bounds(end):
-                return
-            after, sizes = end, WIDE_WINDOWS_TURNS
-        else:
-            sizes = () if self.tools.index.most_chunks(plan.query) <= FEW_CHUNKS else INDEX_WINDOWS_TURNS
-        whole: Plan | None = plan if plan.is_complete else None
-        for size in (*sizes, None):
+        whole = plan if plan.is_complete else None
+        is_rare = plan.is_complete and self.tools.index.most_chunks(plan.query) <= FEW_CHUNKS
+        size = None if is_rare else FIRST_WINDOW_TURNS
+        is_first = True
+        while True:
             end = None if size is None else store.turn_at_distance(after, self.order, size)
-            few = None if whole is not None else self._few_from_index(plan.query, after, end, within)
-            if few is not None:
-                yield few
-            else:
-                whole = whole or self._plan(MANY_WORDS)
-                yield from self._between(whole.query, after, end, within)
-            if end is None or self._is_past_bounds(end):
+            few = None
+            if whole is None and not is_first:
+                few = self._few_from_index(plan.query, after, end, within)
+                if few is None:
+                    whole = self._plan(MANY_WORDS)
+            named = 0
+            for window in self._between((whole or plan).query, after, end, within) if few is None else [few]:
+                named += len(window.keys)
+                yield window
+            if size is None or end is None or self._is_past_bounds(end):
                 return
-            after = end
+            is_wide = named < FEW_TURNS or (is_first and whole is None)
+            size *= WIDE_STEP if is_wide else STEP
+            after, size, is_first = end, size if size <= LARGEST_WINDOW_TURNS else None, False
             self._check_time(after)
 
     def _few_from_index(self, query: ChunkQuery, after: TurnKey, end: TurnKey | None, within: Scope) -> _Turns | None:
@@ -215,7 +194,9 @@ class Walk:
         if isinstance(query, Anything):
             return None
         with self.cost.timed("candidates"):
-            places = self.tools.index.few_candidates(query, self._window(after, end, within), FEW_CANDIDATES)
+            is_worth_it = self.cost.matched >= self.cost.verified * ENOUGH_MATCHES
+            most = MANY_CANDIDATES if is_worth_it else FEW_CANDIDATES
+            places = self.tools.index.few_candidates(query, self._window(after, end, within), most)
         return None if places is None else self._named(query, places, after, end)
 
     def _between(self, query: ChunkQuery, after: TurnKey, end: TurnKey | None, within: Scope) -> Iterator[_Turns]:

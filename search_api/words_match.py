@@ -9,9 +9,9 @@ from indexer.store import chunks
 from indexer.store.reader import ChunkBody
 from indexer.words import query_terms
 from schemas.folding import fold
-from schemas.items import Kind
-from schemas.texts import WHITE_SPACE
-from search_api.verify import CHARS_BEFORE_MATCH, LINE_CHARS, Gaze, Match
+from schemas.items import Kind, Layer
+from search_api.prefilter import Prefilter
+from search_api.verify import Gaze, Match, line_around, lines_beside, shown_line
 from search_api.words_query import Facts, Term, holds, shunned, sought
 
 Span = tuple[int, int]
@@ -29,54 +29,61 @@ class _BestLine:
     at: int
 
 
-def best_line(bodies: Iterable[ChunkBody], facts: Facts, gaze: Gaze) -> Match | None:
-    """The first of the lines that have most of the sought words; None where the turn does not fulfil the query.
+class WordsFinder:
+    """Decides which turns fulfil a query, and finds the best line of each."""
 
-    `bodies` are all chunks of the turn in the layers of `gaze`, in any order.
-    """
-    wanted, unwanted = sought(facts), shunned(facts)
-    most = sum(len(term.words) for term in wanted)
-    found: set[Term] = set()
-    best: _BestLine | None = None
-    for kind, text in _texts(bodies, gaze):
-        folded = fold(text)
-        found.update(term for term in unwanted if term not in found and _has(folded, term))
-        if best is not None and best.words == most:
-            continue
-        words: dict[int, int] = {}
-        for term in wanted:
-            for start in _lines_with(folded, term):
-                found.add(term)
-                words[start] = words.get(start, 0) + len(term.words)
-        for start in sorted(words):
-            if best is None or words[start] > best.words:
-                best = _BestLine(words[start], kind, text, start)
-    if best is None or not holds(facts, found):
-        return None
-    end = best.text.find("\n", best.at)
-    line = best.text[best.at :] if end < 0 else best.text[best.at : end].removesuffix("\r")
-    return Match(best.kind, *shown(line, wanted))
+    def __init__(self, facts: Facts, gaze: Gaze, context: int) -> None:
+        """`context` is how many lines to answer before and after the best one."""
+        self._facts = facts
+        self._gaze = gaze
+        self._context = context
+        self._wanted, self._unwanted = sought(facts), shunned(facts)
+        self._prefilters = {term: Prefilter.of_phrase(term.words) for term in self._wanted}
 
+    def best_line(self, bodies: Iterable[ChunkBody]) -> Match | None:
+        """The first of the lines that have most of the sought words; None where the turn does not fulfil the query.
 
-def shown(line: str, terms: Iterable[Term]) -> tuple[str, list[Span]]:
-    """A line as answered, with the spans of all terms in it; those that overlap are one.
+        `bodies` are all chunks of the turn in the layers that are looked through, in any order.
+        """
+        packed = [(body.layer, chunks.json_of(body.body)) for body in bodies]
+        perhaps = {
+            term for term, prefilter in self._prefilters.items() if any(prefilter.may_hold(json) for _, json in packed)
+        }
+        if not holds(self._facts, perhaps):
+            return None
+        most = sum(len(term.words) for term in self._wanted)
+        found: set[Term] = set()
+        best: _BestLine | None = None
+        for kind, text in self._texts(packed):
+            folded = fold(text)
+            found.update(term for term in self._unwanted if term not in found and _has(folded, term))
+            if best is not None and best.words == most:
+                continue
+            words: dict[int, int] = {}
+            for term in perhaps:
+                for start in _lines_with(folded, term):
+                    found.add(term)
+                    words[start] = words.get(start, 0) + len(term.words)
+            for start in sorted(words):
+                if best is None or words[start] > best.words:
+                    best = _BestLine(words[start], kind, text, start)
+        if best is None or not holds(self._facts, found):
+            return None
+        line = line_around(best.text, best.at)
+        spans = spans_of(line, self._wanted)
+        return Match(best.kind, *shown_line(line, iter(spans)), *lines_beside(best.text, best.at, self._context))
 
-    Stripped of white space, then cut to 160 characters: from 40 before the first span, moved so that the
-    window stays in the line, with `…` at each cut end. A first span longer than that shows its first 160.
-    """
-    stripped = line.strip(WHITE_SPACE)
-    spans = spans_of(stripped, terms)
-    if len(stripped) <= LINE_CHARS:
-        return stripped, spans
-    first, first_end = spans[0]
-    is_long = first_end - first > LINE_CHARS
-    start = first if is_long else max(0, min(first - CHARS_BEFORE_MATCH, len(stripped) - LINE_CHARS))
-    end = start + LINE_CHARS
-    before = "…" if start > 0 else ""
-    after = "…" if end < len(stripped) else ""
-    shift = len(before) - start
-    inside = [(max(at, start) + shift, min(to, end) + shift) for at, to in spans if at < end and to > start]
-    return before + stripped[start:end] + after, inside
+    def _texts(self, packed: Iterable[tuple[Layer, bytes]]) -> Iterator[tuple[Kind, str]]:
+        """The texts that are looked through, in the order of reading."""
+        rows = [
+            (row[0], layer, row)
+            for layer, json in packed
+            for row in chunks.rows_of(json)
+            if row[1] in self._gaze.kinds[layer]
+        ]
+        for _, layer, row in sorted(rows, key=lambda place: place[:2]):
+            for text in chunks.texts_of(row, layer):
+                yield Kind(row[1]), text
 
 
 def spans_of(line: str, terms: Iterable[Term]) -> list[Span]:
@@ -89,19 +96,6 @@ def spans_of(line: str, terms: Iterable[Term]) -> list[Span]:
         else:
             spans.append((start, end))
     return spans
-
-
-def _texts(bodies: Iterable[ChunkBody], gaze: Gaze) -> Iterator[tuple[Kind, str]]:
-    """The texts that are looked through, in the order of reading."""
-    rows = [
-        (row[0], body.layer, row)
-        for body in bodies
-        for row in chunks.unpack(body.body)
-        if row[1] in gaze.kinds[body.layer]
-    ]
-    for _, layer, row in sorted(rows, key=lambda place: place[:2]):
-        for text in chunks.texts_of(row, layer):
-            yield Kind(row[1]), text
 
 
 def _lines_with(folded: str, term: Term) -> Iterator[int]:

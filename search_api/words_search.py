@@ -10,6 +10,7 @@ from schemas.errors import InvalidArgument, InvalidQuery, StaleCursor
 from schemas.requests import SearchRequest
 from schemas.texts import trimmed, without_surrogates
 from search_api.caller import Caller
+from search_api.cost import Cost
 from search_api.hits import hit_of, nothing_notes
 from search_api.left_out import LeftOutTurns
 from search_api.ranked import MAX_RANKED_TURNS, RankedLists, RankedTurns, Search
@@ -48,13 +49,25 @@ def search_words(
     gaze = Gaze.of(request.kind, request.full)
     notes = [] if parsed.trouble is None else [f"{parsed.trouble}, so plain words were searched for: {parsed.facts}"]
     left_out = LeftOutTurns(scope.current)
+    cost = Cost()
     hits: list[Hit] = []
     next_place: tuple[int, int, int] | None = None
     if parsed.facts is None:
         notes = ["the query has no words; mode=text finds signs"]
     elif gaze.layers:
         within = scope.indexed(tools.store, gaze)
-        wanted = Search(tools, parsed.facts, gaze, scope.condition, scope.turns, scope.bounds, within, is_late)
+        wanted = Search(
+            tools,
+            parsed.facts,
+            gaze,
+            scope.condition,
+            scope.turns,
+            scope.bounds,
+            within,
+            is_late,
+            request.context,
+            cost,
+        )
         if order == "best":
             ranked, start, answered = _ranked_list(wanted, lists, scope.bound_to, place)
             most = min(request.limit, MAX_RANKED_TURNS - answered)
@@ -80,7 +93,10 @@ def search_words(
     if not hits and request.cursor is None:
         notes += nothing_notes(tools.store, scope, query, is_full=request.full)
     cursor = None if next_place is None else scope.cursor(next_place)
-    return SearchAnswer(query, hits, cursor is not None, cursor, notes, left_out.named(), None, 0.0, request.limit)
+    explanation = cost.explanation() if request.explain else None
+    return SearchAnswer(
+        query, hits, cursor is not None, cursor, notes, left_out.named(), None, 0.0, request.limit, explanation
+    )
 
 
 def _ranked_list(

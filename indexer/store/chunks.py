@@ -8,7 +8,6 @@ a list of items, each a list that starts with the item's index in its turn:
                                                          process: [index, "process", command, output, at_ms]
 """
 
-import threading
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -16,8 +15,8 @@ from hashlib import blake2b
 from typing import Any, TypeAlias
 
 import orjson
-import zstandard
 
+from indexer.store import compression
 from schemas.items import CONVERSATION_KINDS, Item, Kind, Layer, Status
 
 CLOSED_BYTES = 16_384
@@ -25,8 +24,6 @@ CLOSED_BYTES = 16_384
 
 Row: TypeAlias = list[Any]
 """An item's part in one layer, as a body holds it; the first element is its index."""
-
-_codecs = threading.local()
 
 
 def row_of(index: int, item: Item, layer: Layer) -> Row | None:
@@ -142,16 +139,20 @@ def rearranged(
 
 
 def compress(packed: bytes) -> bytes:
-    compressor: zstandard.ZstdCompressor | None = getattr(_codecs, "compressor", None)
-    if compressor is None:
-        compressor = _codecs.compressor = zstandard.ZstdCompressor(level=3)
-    return compressor.compress(packed)
+    """The stored body of a chunk, from its JSON."""
+    return compression.compress(packed)
 
 
 def unpack(body: bytes) -> list[Row]:
     """The rows of a stored body."""
-    decompressor: zstandard.ZstdDecompressor | None = getattr(_codecs, "decompressor", None)
-    if decompressor is None:
-        decompressor = _codecs.decompressor = zstandard.ZstdDecompressor()
-    rows: list[Row] = orjson.loads(decompressor.decompress(body))
+    return rows_of(json_of(body))
+
+
+def json_of(body: bytes) -> bytes:
+    """The JSON of a stored body."""
+    return compression.decompress(body)
+
+
+def rows_of(json: bytes) -> list[Row]:
+    rows: list[Row] = orjson.loads(json)
     return rows

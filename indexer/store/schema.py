@@ -176,7 +176,7 @@ def open_for_reading(data_dir: Path) -> sqlite3.Connection:
             f"{path.as_uri()}?mode=ro", uri=True, isolation_level=None, check_same_thread=False
         )
         connection.execute("PRAGMA busy_timeout = 5000")
-        connection.execute("PRAGMA cache_size = -8192")
+        connection.execute("PRAGMA cache_size = -4096")
         version = _version(connection)
     except sqlite3.Error as error:
         raise Unavailable(f"the store {path} cannot be opened: {error}; run: turndex doctor") from error

@@ -59,6 +59,10 @@ class StoreWriter:
             " coalesce((SELECT max(sequence) FROM removed), 0),"
             f" coalesce((SELECT max(value) FROM meta WHERE key IN {POSITIONS}), 0))"
         ).fetchone()[0]
+        last = self._db.execute("SELECT seq FROM sqlite_sequence WHERE name = 'chunks'").fetchone()
+        self._last_chunk: int = 0 if last is None else last[0]
+        self._new_chunks: list[tuple[Any, ...]] = []
+        self._new_bodies: list[tuple[int, bytes]] = []
 
     def close(self) -> None:
         self._db.close()
@@ -70,6 +74,7 @@ class StoreWriter:
             yield
             self._db.execute("COMMIT")
         except BaseException:
+            self._new_chunks, self._new_bodies = [], []
             # A full disk makes SQLite roll back by itself, or leaves a transaction open that failed to commit.
             if self._db.in_transaction:
                 self._db.execute("ROLLBACK")
@@ -267,6 +272,7 @@ class StoreWriter:
                 self._append(session, change, lane)
             else:
                 self._patch(session, change, lane)
+        self._insert_new_chunks()
         if part.turns is not None:
             self._remove_chunks(
                 self._db.execute(
@@ -283,7 +289,8 @@ class StoreWriter:
 
     def _append(self, session: int, change: Append, lane: int) -> None:
         at_ms = min(max(change.at_ms, 0), MAX_TURN_TIME_MS)
-        self._db.execute("INSERT OR IGNORE INTO turns VALUES (?, ?, ?)", (session, change.turn, at_ms))
+        inserted = self._db.execute("INSERT OR IGNORE INTO turns VALUES (?, ?, ?)", (session, change.turn, at_ms))
+        is_new = inserted.rowcount > 0
         end = None if change.is_whole else change.first + len(change.items)
         for layer in Layer:
             rows = [
@@ -291,9 +298,14 @@ class StoreWriter:
                 for index, item in enumerate(change.items, change.first)
                 if (row := chunks.row_of(index, item, layer)) is not None
             ]
-            self._replace(session, change.turn, layer, change.first, end, rows, lane)
+            if is_new:
+                for packed in chunks.pack(rows):
+                    self._write_chunk(None, (session, change.turn, layer), packed, lane)
+            else:
+                self._replace(session, change.turn, layer, change.first, end, rows, lane)
 
     def _patch(self, session: int, change: Patch, lane: int) -> None:
+        self._insert_new_chunks()
         for layer in Layer:
             row = self._row(session, change.turn, layer, change.index)
             if layer is Layer.CONVERSATION:
@@ -322,6 +334,7 @@ class StoreWriter:
     def _replace(
         self, session: int, turn: int, layer: Layer, start: int, end: int | None, rows: list[Row], lane: int
     ) -> None:
+        self._insert_new_chunks()
         place = (session, turn, layer)
         columns = "SELECT id, first, last, hash, size FROM chunks WHERE session = ? AND turn = ? AND layer = ?"
         found = self._db.execute(
@@ -344,15 +357,24 @@ class StoreWriter:
 
     def _write_chunk(self, chunk: int | None, place: tuple[int, int, Layer], packed: chunks.Packed, lane: int) -> None:
         fields = (*place, packed.first, packed.last, lane, self._next_sequence(), len(packed.json), packed.hash)
+        body = chunks.compress(packed.json)
         if chunk is None:
-            chunk = _inserted(self._db.execute("INSERT INTO chunks VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?)", fields))
-        else:
-            self._db.execute(
-                "UPDATE chunks SET (session, turn, layer, first, last, lane, sequence, size, hash)"
-                " = (?, ?, ?, ?, ?, ?, ?, ?, ?) WHERE id = ?",
-                (*fields, chunk),
-            )
-        self._db.execute("INSERT OR REPLACE INTO bodies VALUES (?, ?)", (chunk, chunks.compress(packed.json)))
+            self._last_chunk += 1
+            self._new_chunks.append((self._last_chunk, *fields))
+            self._new_bodies.append((self._last_chunk, body))
+            return
+        self._db.execute(
+            "UPDATE chunks SET (session, turn, layer, first, last, lane, sequence, size, hash)"
+            " = (?, ?, ?, ?, ?, ?, ?, ?, ?) WHERE id = ?",
+            (*fields, chunk),
+        )
+        self._db.execute("UPDATE bodies SET body = ? WHERE chunk = ?", (body, chunk))
+
+    def _insert_new_chunks(self) -> None:
+        """Many at once, as that takes half the time; to be done before any chunk is asked for."""
+        self._db.executemany("INSERT INTO chunks VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", self._new_chunks)
+        self._db.executemany("INSERT INTO bodies VALUES (?, ?)", self._new_bodies)
+        self._new_chunks, self._new_bodies = [], []
 
     def _remove_chunks(self, removed: Sequence[tuple[int | None]]) -> None:
         self._db.executemany("DELETE FROM chunks WHERE id = ?", removed)
@@ -360,6 +382,12 @@ class StoreWriter:
         self._db.executemany(
             "INSERT OR REPLACE INTO removed VALUES (?, ?)", [(chunk, self._next_sequence()) for (chunk,) in removed]
         )
+
+    def has_chunks_past(self, lane: int, sequence: int | None, count: int = 0) -> bool:
+        """Whether more than `count` chunks of a lane were written after a sequence number; None: chunks of any lane."""
+        where, values = ("1", ()) if sequence is None else ("lane = ? AND sequence > ?", (lane, sequence))
+        found = self._db.execute(f"SELECT 1 FROM chunks WHERE {where} LIMIT 1 OFFSET ?", (*values, count))
+        return found.fetchone() is not None
 
     def removed_chunks(self) -> list[int]:
         """Chunks that are gone from here and not yet from the index."""

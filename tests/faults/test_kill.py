@@ -30,7 +30,7 @@ SCAN_SECONDS = 0.25
 SMALL_STEPS = {
     "indexer.pipeline.SLICE_SECONDS": 0.0,
     "indexer.pipeline.SLICE_BYTES": 20_000,
-    "indexer.pipeline.BULK_COMMIT_BYTES": 50_000,
+    "indexer.follow.COMMIT_BYTES": 50_000,
     "indexer.sources.turn_file.PART_BYTES": 10_000,
     "indexer.sources.cydonia.PART_CHARS": 10_000,
 }
@@ -85,7 +85,8 @@ def test_it_is_killed_during_a_first_scan(tmp_path: Path, random: Random) -> Non
             agent.write()
     with zygote(tmp_path / "log") as start:
         for _ in range(SCAN_KILLS):
-            process = start.start(flags_of(settings), SMALL_STEPS)
+            patches = {**SMALL_STEPS, "indexer.follow.PROCESS_CHUNKS": random.choice([0, 10**9])}
+            process = start.start(flags_of(settings), patches)
             threading.Event().wait(random.uniform(0, SCAN_SECONDS))
             start.kill(process)
             if random.random() < 0.6:

@@ -20,7 +20,7 @@ from typing import Any
 import httpx
 import pytest
 
-from indexer.index import LIVE
+from indexer.lanes import LIVE
 from indexer.store.schema import STORE_FILE
 from indexer.store.writer import POSITIONS
 from tests.served import served

@@ -8,14 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from indexer.follow import FOLDER_PREFIX, WORDS_FOLDER
-from indexer.index import INDEX_VERSION, LANES, IndexReader, IndexWriter
+from indexer.follow import FOLDER_PREFIX
+from indexer.index import INDEX_VERSION, IndexReader, IndexWriter
 from indexer.intake import Intake
+from indexer.lane_writer import WORDS_FOLDER
+from indexer.lanes import LANES
 from indexer.pipeline import Pipeline
 from indexer.sources import sources_for
 from indexer.store.schema import STORE_FILE
 from indexer.store.writer import StoreWriter
-from indexer.vocabulary import WORDS_FILE
 from schemas.answers import Hit
 from schemas.settings import Settings
 from search_api.archive import Archive
@@ -81,11 +82,11 @@ def delete_lane(folder: Path) -> None:
 
 
 def delete_words(folder: Path) -> None:
-    (folder / WORDS_FOLDER / WORDS_FILE).unlink()
+    (folder / WORDS_FOLDER / "live.words").unlink()
 
 
 def cut_words(folder: Path) -> None:
-    words = folder / WORDS_FOLDER / WORDS_FILE
+    words = folder / WORDS_FOLDER / "bulk.joints"
     words.write_bytes(words.read_bytes()[:40])
 
 
@@ -162,8 +163,8 @@ def test_a_rebuild_that_is_interrupted_goes_on_where_it_was(
     before = answers(settings)
     delete_folder(index_folder(settings))
     monkeypatch.setattr("indexer.pipeline.SLICE_BYTES", 100)
-    monkeypatch.setattr("indexer.pipeline.BULK_COMMIT_BYTES", 300)
-    monkeypatch.setattr("indexer.follow.READ_ROWS", 4)
+    monkeypatch.setattr("indexer.follow.COMMIT_BYTES", 300)
+    monkeypatch.setattr("indexer.lane_writer.READ_ROWS", 4)
     starts = 0
     is_ready = False
     while not is_ready:
@@ -285,7 +286,7 @@ def test_a_bulk_commit_that_fails_is_made_up_for(
 ) -> None:
     before = answers(transcripts.settings())
     settings = transcripts.settings("other")
-    monkeypatch.setattr("indexer.pipeline.BULK_COMMIT_BYTES", 500)
+    monkeypatch.setattr("indexer.follow.COMMIT_BYTES", 500)
     broken_commits.extend(ValueError("disk") for _ in range(3))
     with closing(Pipeline(settings)) as pipeline:
         pipeline.look()
@@ -314,7 +315,7 @@ def test_an_index_folder_that_is_deleted_under_a_running_indexer_is_made_anew(
 def test_more_than_one_commit_takes_is_indexed_to_its_end(
     transcripts: Transcripts, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("indexer.pipeline.BULK_COMMIT_BYTES", 5_000)
+    monkeypatch.setattr("indexer.pipeline.LIVE_COMMIT_BYTES", 5_000)
     append(transcripts.turns / "t5.turns.jsonl", *(user(f"{n} " + "large " * 500) for n in range(20)))
     index(settings)
     assert len(found_in(settings, "large")) == 20

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from indexer.index import BULK, LANES, LIVE, ChunkDocument, IndexReader, IndexWriter, Scope
+from indexer.index import ChunkDocument, IndexReader, IndexWriter, Scope
+from indexer.lanes import BULK, LANES, LIVE
 from indexer.query import All, Any, AnyTerm, Anything, ChunkQuery, Nothing, Phrase
 from indexer.words import terms_of
 from schemas.errors import Unavailable

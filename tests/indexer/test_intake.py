@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from indexer.index import LIVE
 from indexer.intake import Intake, Outcome
+from indexer.lanes import LIVE
 from indexer.sources import sources_for
 from indexer.sources.base import Checkpoint, Part, Source, Transcript
 from indexer.store.writer import StoreWriter

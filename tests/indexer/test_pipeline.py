@@ -442,13 +442,13 @@ def test_live_changes_are_committed_ten_times_a_second_at_most(
     commits: list[float] = []
     with monkeypatch.context() as still, closing(Pipeline(settings)) as pipeline:
         still.setattr("indexer.pipeline.time.monotonic", lambda: now)
-        commit: Callable[..., None] = pipeline._follower.finish_commit
+        commit: Callable[[], None] = pipeline._follower.commit_live
 
-        def noting(lane: int, failure: BaseException | None) -> None:
+        def noting() -> None:
             commits.append(now)
-            commit(lane, failure)
+            commit()
 
-        still.setattr(pipeline._follower, "finish_commit", noting)
+        still.setattr(pipeline._follower, "commit_live", noting)
         pipeline.look()
         for n in range(60):
             append(path, agent(f"line {n}"))

@@ -8,16 +8,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from indexer.vocabulary import WORDS_FILE, Fits, VocabularyReader, VocabularyWriter
+from indexer.vocabulary import Fits, VocabularyReader, VocabularyWriter
 from schemas.errors import Unavailable
 
 WORDS = ["parser", "parsers", "sparse", "naïve", "straße", "错", "误", "𐐨𐐩", "é", "a", "ab", "b"]
 EVERY = 10**6
+WORDS_FILE = "live.words"
 
 
 def write(folder: Path, *words: str) -> None:
-    with closing(VocabularyWriter(folder)) as writer:
-        writer.add(words)
+    with closing(VocabularyWriter(folder, "live")) as writer:
+        writer.add(set(words), set())
         writer.flush()
 
 
@@ -46,20 +47,33 @@ def test_more_words_than_the_limit_are_none(tmp_path: Path) -> None:
 
 
 def test_a_word_is_written_once_by_a_writer(tmp_path: Path) -> None:
-    with closing(VocabularyWriter(tmp_path)) as writer:
+    with closing(VocabularyWriter(tmp_path, "live")) as writer:
         for _ in range(3):
-            writer.add(["parser", "span"])
+            writer.add({"parser", "span"}, {"erra"})
             writer.flush()
     assert (tmp_path / WORDS_FILE).read_bytes() == b"\nparser\nspan\n"
+    assert (tmp_path / "live.joints").read_bytes() == b"\nerra\n"
+
+
+def test_what_several_writers_wrote_is_found_together(tmp_path: Path) -> None:
+    for name, words, joints in (("bulk", {"parser", "span"}, {"nrof", "ab"}), ("live", {"sparse", "span"}, {"ofan"})):
+        with closing(VocabularyWriter(tmp_path, name)) as writer:
+            writer.add(words, joints)
+            writer.flush()
+    with closing(VocabularyReader(tmp_path)) as reader:
+        assert reader.find("spa", Fits.ANYWHERE, EVERY) == ["span", "sparse"]
+        assert reader.find("spa", Fits.ANYWHERE, 1) is None
+        assert reader.find_joints("of", EVERY) == ["nrof", "ofan"]
+        assert reader.find_joints("of", 1) is None
 
 
 def test_words_are_found_once_they_are_flushed_by_a_reader_that_was_open_before(tmp_path: Path) -> None:
-    with closing(VocabularyWriter(tmp_path)) as writer, closing(VocabularyReader(tmp_path)) as reader:
+    with closing(VocabularyWriter(tmp_path, "live")) as writer, closing(VocabularyReader(tmp_path)) as reader:
         assert reader.find("parser", Fits.ANYWHERE, EVERY) == []
-        writer.add(["parser"])
+        writer.add({"parser"}, set())
         writer.flush()
         assert reader.find("parser", Fits.ANYWHERE, EVERY) == ["parser"]
-        writer.add(["parsers"])
+        writer.add({"parsers"}, set())
         writer.flush()
         assert reader.find("parser", Fits.ANYWHERE, EVERY) == ["parser", "parsers"]
 
@@ -89,13 +103,13 @@ def test_a_reader_never_sees_half_a_word_of_what_is_being_written(tmp_path: Path
 
     def write_all() -> None:
         nonlocal flushed
-        with closing(VocabularyWriter(tmp_path)) as writer:
+        with closing(VocabularyWriter(tmp_path, "live")) as writer:
             for batch in batches:
-                writer.add(batch)
+                writer.add(set(batch), set())
                 writer.flush()
                 flushed += 1
 
-    VocabularyWriter(tmp_path).close()
+    VocabularyWriter(tmp_path, "live").close()
     thread = threading.Thread(target=write_all)
     thread.start()
     with closing(VocabularyReader(tmp_path)) as reader:

@@ -10,8 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from indexer.index import ChunkDocument, IndexReader, IndexWriter, Scope
+from indexer.lanes import LANES
 from indexer.vocabulary import VocabularyReader, VocabularyWriter
-from indexer.words import GAP, STRIDE_CHARS, WINDOW_CHARS, terms_of, windows
+from indexer.words import GAP, STRIDE_CHARS, WINDOW_CHARS, QueryJoint, query_joints, terms_of, windows
 from schemas.folding import fold
 from schemas.items import Kind, Layer
 from schemas.texts import trimmed, without_surrogates
@@ -44,15 +45,17 @@ def indexed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Indexed]:
     folder = tmp_path_factory.mktemp("index")
     random = Random(11)
     texts = [_random_document(random) for _ in range(DOCUMENTS)]
-    with closing(VocabularyWriter(folder / "words")) as vocabulary:
-        for lane, name in enumerate(("bulk", "live")):
-            with closing(IndexWriter(folder / name, lane)) as writer:
-                for number in range(lane, DOCUMENTS, 2):
-                    terms = terms_of(fold(texts[number]))
-                    vocabulary.add(terms.distinct)
-                    writer.put(ChunkDocument(number, 1, 1, 1, Layer.CONVERSATION, number, [Kind.USER], terms))
-                vocabulary.flush()
-                writer.commit()
+    for lane, name in enumerate(LANES):
+        with (
+            closing(VocabularyWriter(folder / "words", name)) as vocabulary,
+            closing(IndexWriter(folder / name, lane)) as writer,
+        ):
+            for number in range(lane, DOCUMENTS, 2):
+                terms = terms_of(fold(texts[number]))
+                vocabulary.add(terms.distinct, terms.joints)
+                writer.put(ChunkDocument(number, 1, 1, 1, Layer.CONVERSATION, number, [Kind.USER], terms))
+            vocabulary.flush()
+            writer.commit()
     with closing(VocabularyReader(folder / "words")) as words:
         yield Indexed(texts, IndexReader(folder), words)
 
@@ -142,6 +145,44 @@ def test_the_distinct_terms_are_those_of_the_text(text: str) -> None:
 )
 def test_texts_are_cut_into_terms(text: str, terms: str) -> None:
     assert terms_in(fold(text)) == terms.split()
+
+
+@pytest.mark.parametrize(
+    ("text", "joints"),
+    [
+        ("a span is off", {"asp", "anis", "isof"}),
+        ("错 ab Éc\nde", {"abéc"}),
+        ("ab  cd", set()),
+        ("ab. cd", set()),
+        ("x y", {"xy"}),
+        ("src/parser.rs a_b", {"rc/pa", "er.rs", "rsa", "a_b"}),
+        ("ab🎉cd", {"ab🎉cd"}),
+        ("ab错cd", {"ab错", "错cd"}),
+    ],
+)
+def test_words_with_a_space_between_them_have_a_joint(text: str, joints: set[str]) -> None:
+    assert terms_of(fold(text)).joints == joints
+
+
+@pytest.mark.parametrize(
+    ("query", "joints"),
+    [
+        ("ser open ra", [QueryJoint("erop", True), QueryJoint("enra", True)]),
+        ("3 k", [QueryJoint("3k", False)]),
+        ("a bc", [QueryJoint("abc", False)]),
+        ("ab c", [QueryJoint("abc", False)]),
+        ("is a b c off", [QueryJoint("isa", True), QueryJoint("cof", True)]),
+        ("错 ab", []),
+        ("(ab cd", [QueryJoint("abcd", True)]),
+        ("or/ch", [QueryJoint("or/ch", True)]),
+        ("foo.bar.b", [QueryJoint("oo.ba", True), QueryJoint("ar.b", False)]),
+        ("foo.bar(", [QueryJoint("oo.ba", True)]),
+        ("ab错", [QueryJoint("ab错", True)]),
+        ("ab", []),
+    ],
+)
+def test_a_query_tells_the_joints_at_its_open_ends(query: str, joints: list[QueryJoint]) -> None:
+    assert list(query_joints(fold(query))) == joints
 
 
 def test_a_word_without_an_end_is_indexed_in_tokens_that_tantivy_takes() -> None:

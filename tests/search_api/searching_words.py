@@ -4,8 +4,8 @@ from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from typing import Any
 
-from indexer.follow import WORDS_FOLDER
 from indexer.index import IndexReader
+from indexer.lane_writer import WORDS_FOLDER
 from indexer.store.reader import StoreReader
 from indexer.vocabulary import VocabularyReader
 from schemas.answers import SearchAnswer

@@ -1,0 +1,41 @@
+"""How many mixed searches a second a server answers over HTTP, asked by a second process on the same machine."""
+
+from pathlib import Path
+from typing import Any
+
+from bench.asking import ask_over_http
+from bench.corpus import corpus_flags, read_manifest
+from bench.queries import UNSELECTIVE, drawn_queries, mixed
+from bench.results import percentiles
+from bench.serving import serving, write_settings
+
+CONNECTIONS = 8
+"""As many as the server answers at once by default."""
+
+
+def measure(
+    corpus: Path, data_dir: Path, *, seconds: float = 15, connections: int = CONNECTIONS, queries: int = 40
+) -> dict[str, Any]:
+    """All classes of the latency benchmark but one, in random order, each as often as the others."""
+    asked_for = mixed(drawn_queries(corpus, count=queries))
+    settings = write_settings(data_dir.with_suffix(".toml"), corpus_flags(corpus, data_dir))
+    with serving(settings) as server:
+        server.wait_until_ready()
+        warm = ask_over_http(server, asked_for, connections=connections, searches=len(asked_for))
+        alone = ask_over_http(server, asked_for, connections=1, seconds=seconds / 3)
+        asked = ask_over_http(server, asked_for, connections=connections, seconds=seconds)
+    return {
+        "turns": read_manifest(corpus).turns,
+        "different_queries": len(asked_for),
+        "left_out": UNSELECTIVE,
+        "connections": connections,
+        "searches": len(asked.took_ms),
+        "searches_per_second": round(len(asked.took_ms) / asked.seconds, 1),
+        "errors": warm.errors + alone.errors + asked.errors,
+        "error_examples": warm.examples + alone.examples + asked.examples,
+        "search_ms": percentiles(asked.took_ms),
+        "one_connection": {
+            "searches_per_second": round(len(alone.took_ms) / alone.seconds, 1),
+            "search_ms": percentiles(alone.took_ms),
+        },
+    }
