@@ -108,7 +108,8 @@ def test_a_server_that_was_killed_is_started_again(home: Path, data_dir: Path) -
         call("session_list", {})
         first = server_of(data_dir)
         os.kill(first.pid, signal.SIGKILL)
-        assert text_of(call("session_search", SEARCH)).startswith(FOUND)
+        # It may have been killed before it had read anything.
+        wait_for(lambda: text_of(call("session_search", SEARCH)).startswith(FOUND), "what is there is found")
         assert server_of(data_dir).instance != first.instance
     end(data_dir)
 
