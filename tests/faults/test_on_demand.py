@@ -4,6 +4,7 @@ import os
 import signal
 import stat
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -29,24 +30,22 @@ SHORT_MINUTES = "0.03"
 
 
 @pytest.fixture
-def data_dir(home: Path) -> Path:
+def data_dir(home: Path) -> Iterator[Path]:
+    """With one session; a server that is still running at the end of the test is ended."""
     data_dir = home / ".local" / "share" / "turndex"
     turns = data_dir / "turns"
     turns.mkdir(parents=True)
     (turns / "a.turns.jsonl").write_bytes(line_of(HEAD) + line_of(user("the lid is off")))
-    return data_dir
+    yield data_dir
+    if running_server(data_dir) is not None:
+        os.kill(server_of(data_dir).pid, signal.SIGTERM)
+        wait_until_gone(data_dir)
 
 
 def server_of(data_dir: Path) -> Address:
     address = running_server(data_dir)
     assert address is not None
     return address
-
-
-def end(data_dir: Path) -> None:
-    """End the server, and wait for it."""
-    os.kill(server_of(data_dir).pid, signal.SIGTERM)
-    wait_until_gone(data_dir)
 
 
 def wait_until_gone(data_dir: Path) -> None:
@@ -100,7 +99,6 @@ def test_a_full_server_takes_over_and_clients_go_on(home: Path, data_dir: Path) 
             assert not is_on_demand(data_dir)
         assert text_of(call("session_search", SEARCH)).startswith(FOUND)
         assert is_on_demand(data_dir)
-    end(data_dir)
 
 
 def test_a_server_that_was_killed_is_started_again(home: Path, data_dir: Path) -> None:
@@ -111,7 +109,6 @@ def test_a_server_that_was_killed_is_started_again(home: Path, data_dir: Path) -
         # It may have been killed before it had read anything.
         wait_for(lambda: text_of(call("session_search", SEARCH)).startswith(FOUND), "what is there is found")
         assert server_of(data_dir).instance != first.instance
-    end(data_dir)
 
 
 def test_a_running_server_is_used(home: Path, data_dir: Path) -> None:
