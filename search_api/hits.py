@@ -3,6 +3,7 @@
 from indexer.order import TurnKey
 from indexer.store.reader import Condition, Session, StoreReader
 from schemas.answers import Hit
+from schemas.errors import quoted
 from schemas.folding import fold
 from schemas.texts import collapsed, counted
 from schemas.times import iso_utc
@@ -37,6 +38,11 @@ def hit_of(names: Names, session: Session, key: TurnKey, match: Match) -> Hit:
     )
 
 
+def unknown_project_note(project: str) -> str:
+    """Why a caller that is bound to a project that nobody knows finds nothing."""
+    return f"nothing is known of your project {quoted(project)}; project=* is every open one"
+
+
 def nothing_notes(store: StoreReader, scope: SearchScope, query: str, *, is_full: bool) -> list[str]:
     """What was searched, and sessions whose titles have what no line has."""
     names, condition, bounds = scope.names, scope.condition, scope.bounds
@@ -47,6 +53,8 @@ def nothing_notes(store: StoreReader, scope: SearchScope, query: str, *, is_full
         extent = store.extent_of_turns(condition, (bounds.from_ms, bounds.to_ms), turns)
     until = "" if extent.last_ms is None else f", up to {iso_utc(extent.last_ms)}"
     notes = [f"searched {counted(extent.sessions, 'session')}, {counted(extent.turns, 'turn')}{until}"]
+    if scope.unknown_project is not None:
+        return [*notes, unknown_project_note(scope.unknown_project)]
     if not is_full:
         notes.append("thinking, tool output and process items were not looked through; full=true does")
     titled = store.sessions(

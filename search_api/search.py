@@ -15,6 +15,7 @@ from search_api.caller import Caller
 from search_api.filters import END_OF_TIME_MS
 from search_api.finders import Finder, RegexFinder, TextFinder
 from search_api.hits import hit_of, nothing_notes
+from search_api.left_out import LeftOutTurns
 from search_api.regex import compile_regex
 from search_api.search_scope import UNBOUND, search_scope
 from search_api.verify import Gaze, Match
@@ -49,10 +50,12 @@ def search(
         is_late=is_late,
         is_explained=request.explain,
     )
+    left_out = LeftOutTurns(scope.current)
     found: list[tuple[Session, TurnKey, Match]] = []
     stopped_at: TurnKey | None = None
     try:
-        for one in islice(walk.matches(after), request.limit + 1):
+        answered = (one for one in walk.matches(after) if not left_out.has(one[1]))
+        for one in islice(answered, request.limit + 1):
             found.append(one)
     except OutOfTime as late:
         stopped_at = late.key
@@ -70,7 +73,9 @@ def search(
         notes = nothing_notes(tools.store, scope, query, is_full=request.full)
     cursor = None if next_place is None else scope.cursor(next_place)
     explanation = walk.cost.explanation() if request.explain else None
-    return SearchAnswer(query, hits, cursor is not None, cursor, notes, [], None, 0.0, request.limit, explanation)
+    return SearchAnswer(
+        query, hits, cursor is not None, cursor, notes, left_out.named(), None, 0.0, request.limit, explanation
+    )
 
 
 def _order(request: SearchRequest) -> Order:

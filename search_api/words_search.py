@@ -12,6 +12,7 @@ from schemas.texts import trimmed, without_surrogates
 from search_api.caller import Caller
 from search_api.cost import Cost
 from search_api.hits import hit_of, nothing_notes
+from search_api.left_out import LeftOutTurns
 from search_api.ranked import MAX_RANKED_TURNS, RankedLists, RankedTurns, Search
 from search_api.search_scope import UNBOUND, search_scope
 from search_api.verify import Gaze
@@ -47,6 +48,7 @@ def search_words(
     names, place = scope.names, scope.place
     gaze = Gaze.of(request.kind, request.full)
     notes = [] if parsed.trouble is None else [f"{parsed.trouble}, so plain words were searched for: {parsed.facts}"]
+    left_out = LeftOutTurns(scope.current)
     cost = Cost()
     hits: list[Hit] = []
     next_place: tuple[int, int, int] | None = None
@@ -69,7 +71,8 @@ def search_words(
         if order == "best":
             ranked, start, answered = _ranked_list(wanted, lists, scope.bound_to, place)
             most = min(request.limit, MAX_RANKED_TURNS - answered)
-            found = list(islice(wanted.matches(ranked.keys[start:]), most + 1))
+            answers = (one for one in wanted.matches(ranked.keys[start:]) if not left_out.has(one[2]))
+            found = list(islice(answers, most + 1))
             hits = [hit_of(names, session, key, match) for _, session, key, match in found[:most]]
             is_last = len(found) <= most or answered + most == MAX_RANKED_TURNS
             if not is_last:
@@ -83,14 +86,17 @@ def search_words(
                 )
         else:
             after = place or (AFTER_ALL if order == "newest" else BEFORE_ALL)
-            ordered = list(islice(wanted.in_order(order, after), request.limit + 1))
+            in_order = (one for one in wanted.in_order(order, after) if not left_out.has(one[1]))
+            ordered = list(islice(in_order, request.limit + 1))
             hits = [hit_of(names, *one) for one in ordered[: request.limit]]
             next_place = ordered[request.limit - 1][1] if len(ordered) > request.limit else None
     if not hits and request.cursor is None:
         notes += nothing_notes(tools.store, scope, query, is_full=request.full)
     cursor = None if next_place is None else scope.cursor(next_place)
     explanation = cost.explanation() if request.explain else None
-    return SearchAnswer(query, hits, cursor is not None, cursor, notes, [], None, 0.0, request.limit, explanation)
+    return SearchAnswer(
+        query, hits, cursor is not None, cursor, notes, left_out.named(), None, 0.0, request.limit, explanation
+    )
 
 
 def _ranked_list(
