@@ -58,7 +58,7 @@ class Indexed:
 def indexed(random: Random, sessions: Sequence[oracle.Session], folder: Path) -> Iterator[Indexed]:
     settings = write_archive(random, sessions, folder)
     with pytest.MonkeyPatch.context() as pieces:
-        # Whatever the pieces are that long texts are indexed in; the archive of thousands of turns has a process for it.
+        # Whatever the pieces are that long texts are indexed in; a larger archive has a process for that.
         pieces.setattr("indexer.words.PIECE_CHARS", random.choice([30, 1000, 16_384]))
         index_once(settings, lambda _: None)
     archive = Archive.open(settings)
