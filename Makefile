@@ -13,7 +13,7 @@ BIN := $(VENV)/bin
 serve: $(VENV)/.runtime
 	@exec $(BIN)/turndex serve $(ARGS)
 
-test: check
+test: check $(VENV)/.inspector
 	$(BIN)/pytest $(ARGS)
 
 check: $(VENV)/.test
@@ -52,6 +52,17 @@ $(VENV)/.runtime: requirements.lock pyproject.toml | $(BIN)/python
 $(VENV)/.test: requirements-test.lock $(VENV)/.runtime
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-test.lock
 	@touch $@
+
+# The reference inspector of MCP needs node. Where that is missing its test is left out, and said so.
+$(VENV)/.inspector: tests/inspector/package-lock.json | $(VENV)/.test
+	@if ! command -v npm >/dev/null; then \
+		echo "without npm the test with the MCP inspector is left out" >&2; \
+	elif mkdir -p $(VENV)/inspector && cp tests/inspector/package*.json $(VENV)/inspector \
+		&& npm ci --prefix $(VENV)/inspector --ignore-scripts --no-audit --no-fund --silent; then \
+		touch $@; \
+	else \
+		echo "the MCP inspector could not be installed, its test is left out" >&2; \
+	fi
 
 # The plots need more than the measurements do.
 $(VENV)/.bench: requirements-bench.lock $(VENV)/.test

@@ -20,6 +20,7 @@ from bench import (
     growing_turn,
     growth,
     latency,
+    mcp_load,
     memory,
     reads,
     restart,
@@ -203,6 +204,15 @@ def fresh_scan(**options: Any) -> None:
     """The same while a first scan runs."""
     with place(**options) as here:
         here.keep("freshness-during-scan", freshness.measure_during_scan(here.scratch / "home", here.corpus()))
+
+
+@main.command("mcp")
+@click.option("--seconds", default=60, show_default=True)
+@placed
+def mcp_clients(seconds: int, **options: Any) -> None:
+    """Two hundred MCP clients offer a hundred calls a second."""
+    with place(**options) as here:
+        here.keep("mcp-load", mcp_load.measure(*here.indexed(), seconds=seconds))
 
 
 @main.command("throughput")

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 FOLDER = Path(__file__).with_name("results")
-LIBRARIES = ["turndex", "tantivy", "watchfiles", "orjson", "zstandard", "fastapi", "uvicorn"]
+LIBRARIES = ["turndex", "tantivy", "watchfiles", "orjson", "zstandard", "fastapi", "uvicorn", "mcp"]
 
 
 def record(name: str, result: dict[str, Any], folder: Path = FOLDER) -> Path:

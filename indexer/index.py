@@ -1,9 +1,9 @@
 """The Tantivy index: which chunks may hold what a query needs. The only module that talks to Tantivy.
 
-A document is a chunk: its keys and its terms, no text. Two folders with a writer each, as one commit
-writes out all that its writer holds: `bulk` for first scans and rebuilds, `live` for everything after. A
-chunk that is written again goes to `live`; what `bulk` still says of it is a candidate that verification
-drops. User text never reaches Tantivy's query parser; queries are built from objects.
+A document is a chunk, or a piece of a long one: its keys and its terms, no text. Two folders with a writer
+each, as one commit writes out all that its writer holds: `bulk` for first scans and rebuilds, `live` for
+everything after. A chunk that is written again goes to `live`; what `bulk` still says of it is a candidate
+that verification drops. User text never reaches Tantivy's query parser; queries are built from objects.
 """
 
 import time
@@ -23,7 +23,7 @@ from indexer.words import RULES_VERSION, Terms
 from schemas.errors import Unavailable
 from schemas.items import Kind, Layer
 
-INDEX_VERSION = f"4 tantivy-{version('tantivy')} {RULES_VERSION}"
+INDEX_VERSION = f"5 tantivy-{version('tantivy')} {RULES_VERSION}"
 """An index of another version is rebuilt from the store."""
 
 _TOKENIZER = "spaces"
@@ -51,6 +51,7 @@ def _schema() -> tantivy.Schema:
         # up in the fast field, and nothing asks for a turn.
         is_fast = key in ("chunk", "at", "session", "turn")
         builder.add_integer_field(key, indexed=key not in ("at", "turn"), fast=is_fast)
+    builder.add_integer_field("pieces", fast=True)
     builder.add_text_field(_TERMS, tokenizer_name=_TOKENIZER, index_option="position")
     builder.add_text_field(_JOINTS, tokenizer_name=_TOKENIZER, index_option="basic")
     return builder.build()
@@ -79,7 +80,8 @@ class ChunkDocument:
     at_ms: int
     kinds: Collection[Kind]
     """Of its items."""
-    terms: Terms
+    terms: Sequence[Terms]
+    """Of each piece of its text; each is a document of its own."""
 
 
 class IndexWriter:
@@ -100,18 +102,20 @@ class IndexWriter:
 
     def put(self, document: ChunkDocument) -> None:
         self.remove(document.chunk)
-        row = Document()
-        row.add_integer("chunk", document.chunk)
-        row.add_integer("at", document.at_ms)
-        row.add_integer("session", document.session)
-        row.add_integer("turn", document.turn)
-        row.add_integer("project", document.project)
-        row.add_integer("layer", document.layer)
-        for kind in document.kinds:
-            row.add_integer("kind", _KIND_KEYS[kind])
-        row.add_text(_TERMS, document.terms.text)
-        row.add_text(_JOINTS, " ".join(document.terms.joints))
-        self._writer.add_document(row)
+        for terms in document.terms:
+            row = Document()
+            row.add_integer("chunk", document.chunk)
+            row.add_integer("at", document.at_ms)
+            row.add_integer("session", document.session)
+            row.add_integer("turn", document.turn)
+            row.add_integer("project", document.project)
+            row.add_integer("layer", document.layer)
+            row.add_integer("pieces", len(document.terms))
+            for kind in document.kinds:
+                row.add_integer("kind", _KIND_KEYS[kind])
+            row.add_text(_TERMS, terms.text)
+            row.add_text(_JOINTS, " ".join(terms.joints))
+            self._writer.add_document(row)
 
     def remove(self, chunk: int) -> None:
         self._writer.delete_documents_by_term("chunk", chunk)

@@ -11,7 +11,7 @@ from indexer.lanes import LANES
 from indexer.order import TurnKey
 from indexer.store import chunks
 from indexer.vocabulary import VocabularyWriter
-from indexer.words import terms_of
+from indexer.words import pieces_of, terms_of
 from schemas.folding import fold
 from schemas.items import Kind, Layer
 
@@ -101,8 +101,9 @@ class LaneWriter:
         rows = chunks.unpack(body)
         texts = [text for row in rows for text in chunks.texts_of(row, layer)]
         kinds = {Kind(row[1]) for row in rows}
-        terms = terms_of(fold("\n".join(texts)))
-        self._vocabulary.add(terms.distinct, terms.joints)
+        terms = [terms_of(piece) for piece in pieces_of(fold("\n".join(texts)))]
+        for piece in terms:
+            self._vocabulary.add(piece.distinct, piece.joints)
         self._index.put(ChunkDocument(chunk, session, turn, project, Layer(layer), at_ms, kinds, terms))
         return int(size)
 

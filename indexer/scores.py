@@ -72,15 +72,21 @@ class WordScores:
         self._searchers = [searcher for searcher in index._searchers if searcher.num_docs]
         self.turn_of: dict[int, TurnKey] = {}
         """The turns of all chunks that were answered."""
+        self.in_pieces: set[int] = set()
+        """Those of them that the index has in several pieces: what one piece scores is not all of it."""
 
     def of(
         self, word: ScoredWord, scope: Scope, limit: int, chunks: Collection[int] | None = None
     ) -> dict[int, float] | None:
-        """The chunks in scope, or of `chunks`, that have a word, with its BM25; None where they are over `limit`."""
+        """The chunks in scope that have a word, with its BM25, the best of any piece of them.
+
+        With `chunks` just those of them; else None where a folder has more than `limit` pieces with the word.
+        """
         scores: dict[int, float] = {}
         for searcher in self._searchers:
-            found = self._search(searcher, self._scored(searcher, word), scope, limit + 1, chunks)
-            if len(found) > limit:
+            most = limit + 1 if chunks is None else searcher.num_docs
+            found, count = self._search(searcher, self._scored(searcher, word), scope, most, chunks)
+            if chunks is None and count > limit:
                 return None
             scores.update(found)
         return scores
@@ -88,7 +94,7 @@ class WordScores:
     def best(
         self, required: ChunkWords, words: Sequence[ScoredWord], scope: Scope, limit: int
     ) -> tuple[dict[int, float], bool]:
-        """The best chunks in scope that have what is required, by the sum of BM25 over `words`.
+        """The best chunks in scope, or pieces of them, that have what is required, by the sum of BM25 over `words`.
 
         `limit` of each folder; the second value says whether these are all there are.
         """
@@ -99,8 +105,8 @@ class WordScores:
         for searcher in self._searchers:
             scored = [(Occur.Must if is_every else Occur.Should, self._scored(searcher, word)) for word in words]
             unscored = [] if is_every else [(Occur.Must, Query.const_score_query(self._built(required), 0.0))]
-            found = self._search(searcher, Query.boolean_query(scored + unscored), scope, limit)
-            is_all = is_all and len(found) < limit
+            found, count = self._search(searcher, Query.boolean_query(scored + unscored), scope, limit)
+            is_all = is_all and count < limit
             scores.update(found)
         return scores, is_all
 
@@ -127,7 +133,8 @@ class WordScores:
 
     def _search(
         self, searcher: Searcher, query: Query, scope: Scope, limit: int, chunks: Collection[int] | None = None
-    ) -> dict[int, float]:
+    ) -> tuple[dict[int, float], int]:
+        """The chunks with the scores of their best pieces, and how many pieces these are of."""
         within = [
             Query.term_set_query(self._schema, name, [int(key) for key in keys])
             for name, keys in (
@@ -143,11 +150,17 @@ class WordScores:
         scoped = Query.boolean_query([(Occur.Must, query), *unscored])
         hits = searcher.search(scoped, min(limit, searcher.num_docs), count=False).hits
         addresses = [address for _, address in hits]
-        found, *keys = (
-            cast(list[int], searcher.fast_field_values(name, addresses)) for name in ("chunk", "at", "session", "turn")
+        found, pieces, *keys = (
+            cast(list[int], searcher.fast_field_values(name, addresses))
+            for name in ("chunk", "pieces", "at", "session", "turn")
         )
+        self.in_pieces.update(chunk for chunk, count in zip(found, pieces, strict=True) if count > 1)
         self.turn_of.update(zip(found, zip(*keys, strict=True), strict=True))
-        return {chunk: score for chunk, (score, _) in zip(found, hits, strict=True)}
+        # The best hits come first.
+        scores: dict[int, float] = {}
+        for chunk, (score, _) in zip(found, hits, strict=True):
+            scores.setdefault(chunk, score)
+        return scores, len(hits)
 
     def _scored(self, searcher: Searcher, word: ScoredWord) -> Query:
         match word:

@@ -26,13 +26,16 @@ from schemas.folding import FOLDING_VERSION
 WINDOW_CHARS = 64
 STRIDE_CHARS = 32
 
+PIECE_CHARS = 16_384
+"""About as much text as most chunks have at most."""
+
 GAP = "\x80"
 """Stands for a gap: a control character without a use."""
 
 _NO_GAP = "\x82"
 """What that character becomes in texts and queries themselves, another one without a use."""
 
-RULES_VERSION = f"words-6 {FOLDING_VERSION} letters-{unicodedata.unidata_version}"
+RULES_VERSION = f"words-7 {FOLDING_VERSION} letters-{unicodedata.unidata_version}"
 """What is a letter depends on the Unicode version that Python carries; an index by other rules is rebuilt."""
 
 _SPACELESS = (
@@ -59,12 +62,25 @@ _OTHER_SPACES = [char for char in _ASCII if char.isspace() and char not in " \n"
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """What the index holds of a chunk."""
+    """What the index holds of a text."""
 
     text: str
     """Its terms in their order, separated by white space."""
     distinct: set[str]
     joints: set[str]
+
+
+def pieces_of(folded: str) -> list[str]:
+    """A long text in pieces of whole lines, each of which is told to the index by itself.
+
+    A match lies within one line. Taken as one, a text of a megabyte would have some of nearly everything.
+    """
+    pieces = []
+    start = 0
+    while len(folded) - start > PIECE_CHARS and (end := folded.find("\n", start + PIECE_CHARS)) >= 0:
+        pieces.append(folded[start:end])
+        start = end + 1
+    return [*pieces, folded[start:]]
 
 
 def terms_of(folded: str) -> Terms:

@@ -191,6 +191,7 @@ class SessionsAnswer:
     sessions: list[SessionSummary]
     more: bool
     cursor: str | None
+    notes: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)

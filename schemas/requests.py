@@ -114,6 +114,7 @@ class SearchRequest(Filters):
     full: bool = Field(False, description="Look through detail as well as conversation.")
     kind: Kinds = Field([], description="Only items of these kinds.")
     copies: Inclusion = Field("exclude", description="Turns that a fork or resume brought along.")
+    current: Inclusion = Field("exclude", description="The turn that the caller is in, where that is known.")
     order: Literal["newest", "oldest", "best"] | None = Field(
         None, description="By the time of the turn, or in words mode, where that is the default, by how well it fits."
     )
@@ -134,7 +135,7 @@ class ReadRequest(Request):
 
 
 class SessionsRequest(Filters):
-    """`sessions`: which sessions are there?"""
+    """`sessions`, over MCP `session_list`: which sessions are there?"""
 
     limit: int = Field(50, ge=1, le=MAX_SESSIONS_LIMIT, description="Sessions at most.")
 

@@ -9,7 +9,7 @@ import os
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from platformdirs.unix import Unix
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
@@ -64,6 +64,8 @@ def _named(path: object) -> object:
         raise ValueError("an empty path names no folder")
     return path
 
+
+ToolName = Literal["session_search", "session_read", "session_list"]
 
 AbsolutePath = Annotated[Path, BeforeValidator(_named), AfterValidator(absolute)]
 
@@ -150,6 +152,23 @@ class AccessSettings(Section):
     )
 
 
+class McpSettings(Section):
+    """`[mcp]`"""
+
+    tools: list[ToolName] = Field(
+        default=["session_search", "session_read", "session_list"],
+        description="The tools that MCP clients see; the others are not there.",
+    )
+    structured: bool = Field(
+        default=False, description="Whether answers over MCP carry structured content beside the text, with schemas."
+    )
+    on_demand_minutes: float = Field(
+        default=10.0,
+        gt=0,
+        description="How long a server that `turndex mcp` started goes on after the last call of its last client.",
+    )
+
+
 class LimitsSettings(Section):
     """`[limits]`"""
 
@@ -201,6 +220,7 @@ class Settings(BaseSettings):
     server: ServerSettings = Field(default_factory=ServerSettings)
     sources: SourcesSettings = Field(default_factory=SourcesSettings)
     access: AccessSettings = Field(default_factory=AccessSettings)
+    mcp: McpSettings = Field(default_factory=McpSettings)
     limits: LimitsSettings = Field(default_factory=LimitsSettings)
     indexing: IndexingSettings = Field(default_factory=IndexingSettings)
 

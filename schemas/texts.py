@@ -9,6 +9,13 @@ WHITE_SPACE = (
 """The characters with the Unicode property White_Space. `str.strip()` takes U+001C to U+001F too."""
 
 _SURROGATES = re.compile("[\ud800-\udfff]")
+_ESCAPES = re.compile(
+    r"\\\\|\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|\\u[dD][89a-fA-F][0-9a-fA-F]{2}"
+)
+"""In JSON source: an escaped backslash, the escapes of a surrogate pair, and that of a surrogate alone."""
+
+LONE_ESCAPE_CHARS = len(r"\ud83d")
+
 _WHITE_RUN = re.compile(f"[{WHITE_SPACE}]+")
 _UNPRINTABLE = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 
@@ -16,6 +23,16 @@ _UNPRINTABLE = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 def without_surrogates(text: str) -> str:
     """The text with U+FFFD for every lone surrogate, which neither UTF-8 nor an index can hold."""
     return text if text.isascii() else _SURROGATES.sub("\ufffd", text)
+
+
+def without_half_pairs(json: str) -> str:
+    """JSON source in which every escape of a lone surrogate is one of U+FFFD, of the same length.
+
+    Strict parsers refuse the whole document for one: an emoji that a caller cut in two.
+    """
+    if "\\ud" not in json and "\\uD" not in json:
+        return json
+    return _ESCAPES.sub(lambda found: "\\ufffd" if len(found[0]) == LONE_ESCAPE_CHARS else found[0], json)
 
 
 def trimmed(text: str) -> str:

@@ -6,6 +6,7 @@ import os
 import secrets
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 import orjson
@@ -48,12 +49,24 @@ def read_address(data_dir: Path) -> Address | None:
 
 def running_server(data_dir: Path) -> Address | None:
     """The server of this data directory, if it answers and is the one that wrote its address."""
+    found = _look(data_dir)
+    return None if found is None else found[0]
+
+
+def is_on_demand(data_dir: Path) -> bool:
+    """Whether a server of this data directory is running that was started on demand."""
+    found = _look(data_dir)
+    return found is not None and found[1].get("on_demand") is True
+
+
+def _look(data_dir: Path) -> tuple[Address, dict[str, Any]] | None:
+    """The server that is running, and what it says of its health."""
     address = read_address(data_dir)
     if address is None:
         return None
     try:
         health = orjson.loads(ask(address, "/healthz"))
-        return address if health["instance"] == address.instance else None
+        return (address, health) if health["instance"] == address.instance else None
     except (OSError, http.client.HTTPException, ValueError, KeyError, TypeError):
         return None
 

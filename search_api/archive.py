@@ -31,6 +31,7 @@ from schemas.settings import Settings, resolved
 from search_api import read, search, sessions, words_search
 from search_api.caller import Caller
 from search_api.ranked import RankedLists
+from search_api.render import indexing_note
 from search_api.walk import Tools
 
 WORKTREES = "/.cydonia/worktrees/"
@@ -139,11 +140,13 @@ class Archive:
     def read(self, request: ReadRequest, caller: Caller) -> ReadAnswer:
         """`request.max_chars` None means uncut: a door sets its own default before it calls."""
         with self._handles() as handles:
-            return read.read(handles.store, request, caller)
+            answer = read.read(handles.store, request, caller)
+            return answer if answer.more else replace(answer, notes=answer.notes + _scan_notes(handles.store))
 
     def sessions(self, request: SessionsRequest, caller: Caller) -> SessionsAnswer:
         with self._handles() as handles:
-            return sessions.list_sessions(handles.store, request, caller, now_ms=_now_ms())
+            answer = sessions.list_sessions(handles.store, request, caller, now_ms=_now_ms())
+            return replace(answer, notes=answer.notes + _scan_notes(handles.store))
 
     def projects(self) -> ProjectsAnswer:
         with self._handles() as handles:
@@ -191,6 +194,12 @@ def indexing(store: StoreReader) -> Indexing | None:
     """How far a first scan or rebuild is, as the process that writes noted it last; None where none runs."""
     noted = store.meta("progress")
     return None if noted is None else Indexing(**orjson.loads(noted))
+
+
+def _scan_notes(store: StoreReader) -> list[str]:
+    """How far a first scan or rebuild is, where one is running: what is asked for may be on its way."""
+    running = indexing(store)
+    return [] if running is None else [indexing_note(running)]
 
 
 def _now_ms() -> int:

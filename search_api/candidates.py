@@ -138,7 +138,7 @@ class Candidates:
         scores = {
             key: chunk_scores[chunks[0]]
             for key, chunks in chunks_in.items()
-            if len(chunks) == 1 and chunks[0] in chunk_scores
+            if len(chunks) == 1 and chunks[0] in chunk_scores and chunks[0] not in self._scores.in_pieces
         }
         rest = {key: chunks for key, chunks in chunks_in.items() if key not in scores}
         scores.update(dict.fromkeys(rest, 0.0))

@@ -10,6 +10,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, NoReturn, get_args
@@ -20,7 +21,7 @@ from pydantic_core import PydanticUndefined
 
 from schemas.errors import Internal, InvalidArgument, TurndexError
 from schemas.requests import ReadRequest, Request, SearchRequest, SessionsRequest
-from schemas.settings import Settings, load_settings
+from schemas.settings import Settings, absolute, load_settings
 from search_api.archive import Archive
 from search_api.caller import Caller
 from search_api.render import Answer, error_line, json_form, text_form
@@ -89,17 +90,39 @@ def main() -> None:
     """
 
 
+@dataclass(frozen=True, slots=True)
+class Load:
+    """Loads the settings as the options of a command say; called with flags of the command's own."""
+
+    config_file: Path | None
+    data_dir: str | None
+    roots: Sequence[str]
+
+    def __call__(self, more: Mapping[str, Any] | None = None) -> Settings:
+        flags: dict[str, Any] = {}
+        if self.data_dir is not None:
+            flags["data_dir"] = self.data_dir
+        if self.roots:
+            flags["roots"] = list(self.roots)
+        return load_settings(self.config_file, {**flags, **(more or {})})
+
+    @property
+    def words(self) -> list[str]:
+        """These options again, for another process in another directory."""
+        words = [] if self.config_file is None else ["--config", str(absolute(self.config_file))]
+        # Always named: a relative one may stand in the environment.
+        words += ["--data-dir", str(self().data_dir)]
+        for root in self.roots:
+            words += ["--root", str(absolute(Path(root)))]
+        return words
+
+
 def settings_options(command: _Function) -> _Function:
     """Options that every command takes; the command gets `settings`, and further flags in `flags` count."""
 
     @functools.wraps(command)
     def with_settings(config_file: Path | None, data_dir: str | None, roots: Sequence[str], **options: Any) -> Any:
-        flags: dict[str, Any] = {}
-        if data_dir is not None:
-            flags["data_dir"] = data_dir
-        if roots:
-            flags["roots"] = list(roots)
-        return command(load=lambda more=None: load_settings(config_file, {**flags, **(more or {})}), **options)
+        return command(load=Load(config_file, data_dir, roots), **options)
 
     path = click.Path(path_type=Path)
     for option in (
@@ -172,7 +195,6 @@ def _as_path(project: str) -> str:
     return str(Path(project).expanduser().absolute()) if is_path else project
 
 
-Load = Callable[..., Settings]
 Words = Mapping[str, Sequence[str]]
 
 
@@ -288,9 +310,10 @@ def index(load: Load, is_json: bool) -> int:
 @click.option("--port", type=int, metavar="PORT", help="The port; 0 takes any free one.")
 @click.option("--no-discover", is_flag=True, help="Index only what --root and the settings file name.")
 @click.option("--demo", is_flag=True, help="Serve a small invented archive from a temporary folder.")
+@click.option("--on-demand", is_flag=True, help="End when nobody calls for a while, or another server is started.")
 @settings_options
-def serve(load: Load, host: str | None, port: int | None, no_discover: bool, demo: bool) -> int:
-    """Index while transcripts are being written, and answer over HTTP, until interrupted."""
+def serve(load: Load, host: str | None, port: int | None, no_discover: bool, demo: bool, on_demand: bool) -> int:
+    """Index while transcripts are being written, and answer over HTTP and MCP, until interrupted."""
     from search_api.demo import demo_archive
     from search_api.serving import serve
 
@@ -304,7 +327,24 @@ def serve(load: Load, host: str | None, port: int | None, no_discover: bool, dem
             write_note(f"to ask the demo on the command line: turndex search --data-dir {demo_settings.data_dir} …")
             serve(demo_settings)
     else:
-        serve(settings)
+        serve(settings, is_on_demand=on_demand)
+    return FOUND
+
+
+@main.command()
+@click.option("--project", metavar="PATH|NAME", help="What calls are about; '*' is every open project.")
+@click.option("--session", metavar="ID", help="The id of the session that the client is.")
+@settings_options
+def mcp(load: Load, project: str | None, session: str | None) -> int:
+    """Speak MCP on standard input and output, for clients that start a program.
+
+    Uses the running server, or starts one that ends by itself. Calls are about the project around
+    CLAUDE_PROJECT_DIR, or around the working directory, unless --project says otherwise.
+    """
+    from search_api.mcp_stdio import place_of, serve_stdio
+
+    place = place_of(None if project is None else _as_path(project), session)
+    serve_stdio(load(), load.words, place)
     return FOUND
 
 

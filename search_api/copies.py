@@ -1,4 +1,4 @@
-"""Turns that a fork or resume brought along: which they are, and which a search leaves out."""
+"""Turns that a fork or resume brought along: which they are, and of which turns."""
 
 from dataclasses import dataclass, field
 
@@ -6,7 +6,6 @@ from indexer.store import chunks
 from indexer.store.reader import Session, StoreReader
 from schemas.items import Item, Kind, Layer
 from search_api.naming import Names
-from search_api.search_scope import SearchScope
 
 TurnOf = tuple[int, int]
 """A session and the number of a turn in it."""
@@ -58,34 +57,6 @@ class Copies:
             )
             self._said[place] = [_timeless(item) for _, item in items]
         return self._said[place]
-
-
-@dataclass(slots=True)
-class CopyFilter:
-    """Leaves copies out of a search, where their originals pass its filters."""
-
-    copies: Copies
-    scope: SearchScope
-    has_left_out: bool = False
-    """Whether there was a copy that matched."""
-    _passes: dict[int, bool] = field(default_factory=dict)
-
-    def leaves_out(self, session: int, turn: int) -> bool:
-        """Whether a turn that matches is a copy, and its original is answered instead."""
-        if not self.scope.leaves_out_copies:
-            return False
-        original = self.copies.original(session, turn)
-        if original is None or not self._lets_through(original):
-            return False
-        self.has_left_out = True
-        return True
-
-    def _lets_through(self, original: TurnOf) -> bool:
-        session, turn = original
-        if session not in self._passes:
-            self._passes[session] = self.copies.store.session(session, self.scope.condition) is not None
-        at_ms = self.copies.store.turn_ms(session, turn) if self._passes[session] else None
-        return at_ms is not None and self.scope.bounds.from_ms <= at_ms <= self.scope.bounds.to_ms
 
 
 def is_outdated(store: StoreReader, session: Session, turn: int, at_ms: int) -> bool:

@@ -67,8 +67,8 @@ def session_condition(request: Filters, scope: CallScope, session: int | None = 
 
 def _asked_for(request: Filters, scope: CallScope, session: int | None = None) -> Condition:
     """The same, whatever is left out though nobody asked for that."""
-    within = _within(scope, with_closed=request.closed == "include")
-    parts = [within if session is None else Condition("s.id = ?", (session,))]
+    everything = within(scope, with_closed=request.closed == "include")
+    parts = [everything if session is None else Condition("s.id = ?", (session,))]
     sources = [source.strip().lower() for source in request.source]
     for source in sources:
         if source not in SOURCES:
@@ -113,7 +113,8 @@ def _left_out(request: Filters) -> list[Condition]:
     return subagents if request.source else [*subagents, TWINS]
 
 
-def _within(scope: CallScope, *, with_closed: bool) -> Condition:
+def within(scope: CallScope, *, with_closed: bool) -> Condition:
+    """What the project that a call is about asks of a session."""
     if scope.is_unknown:
         return Condition("0")
     if scope.project is not None:

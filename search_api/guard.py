@@ -26,6 +26,9 @@ PAGES = frozenset({"/docs"})
 _ALIVE = "/healthz"
 """The one route without a token."""
 
+MCP_PATH = "/mcp"
+"""What answers agents, and no page of any site, this server's own included."""
+
 _LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "[::1]"})
 _HOST = re.compile(r"(?P<name>\[[0-9a-f:.]+\]|[^\s\[\]:@/?#]+)(?::(?P<port>[0-9]{0,5}))?", re.IGNORECASE)
 _SECURITY_HEADERS = (
@@ -105,6 +108,8 @@ class Guard:
 
     def _check_site(self, scope: Scope, host: tuple[str, int]) -> None:
         for origin in _values(scope, b"origin"):
+            if scope["path"] == MCP_PATH:
+                raise Forbidden(f"no web page may call {MCP_PATH}, and the Origin {quoted(origin)} is one's")
             scheme, _, rest = origin.partition("://")
             if scheme.lower() != "http" or _split_host(rest) != host:
                 raise Forbidden(f"the Origin {quoted(origin)} is another site's")

@@ -2,11 +2,12 @@
 
 from indexer.order import TurnKey
 from indexer.store.reader import Condition, Session, StoreReader
-from schemas.answers import Hit, LeftOut
+from schemas.answers import Hit
+from schemas.errors import quoted
 from schemas.folding import fold
 from schemas.texts import collapsed, counted
 from schemas.times import iso_utc
-from search_api.copies import Copies, CopyFilter
+from search_api.copies import Copies
 from search_api.naming import Names
 from search_api.search_scope import SearchScope
 from search_api.verify import Match
@@ -39,10 +40,9 @@ def hit_of(names: Names, copies: Copies, session: Session, key: TurnKey, match: 
     )
 
 
-def left_out_of(scope: SearchScope, filter: CopyFilter) -> list[LeftOut]:
-    """What was left out though nobody asked for that, each with the argument that brings it back."""
-    copies = [LeftOut("copies", "copies=include")] if filter.has_left_out else []
-    return [*scope.left_out, *copies]
+def unknown_project_note(project: str) -> str:
+    """Why a caller that is bound to a project that nobody knows finds nothing."""
+    return f"nothing is known of your project {quoted(project)}; project=* is every open one"
 
 
 def nothing_notes(store: StoreReader, scope: SearchScope, query: str, *, is_full: bool) -> list[str]:
@@ -55,6 +55,8 @@ def nothing_notes(store: StoreReader, scope: SearchScope, query: str, *, is_full
         extent = store.extent_of_turns(condition, (bounds.from_ms, bounds.to_ms), turns)
     until = "" if extent.last_ms is None else f", up to {iso_utc(extent.last_ms)}"
     notes = [f"searched {counted(extent.sessions, 'session')}, {counted(extent.turns, 'turn')}{until}"]
+    if scope.unknown_project is not None:
+        return [*notes, unknown_project_note(scope.unknown_project)]
     if not is_full:
         notes.append("thinking, tool output and process items were not looked through; full=true does")
     titled = store.sessions(

@@ -26,6 +26,7 @@ from search_api.docs_page import docs_page
 from search_api.guard import Guard
 from search_api.http_arguments import NoArguments, read_arguments
 from search_api.json_forms import ReadForm, SearchForm
+from search_api.mcp_http import mcp_route, mcp_sessions
 from search_api.openapi import describe, document
 from search_api.render import Answer, json_bytes, json_form, text_form
 from search_api.version import VERSION
@@ -56,20 +57,28 @@ class _Route:
 
 
 def create_app(
-    archive: Archive, settings: Settings, status: Callable[[], StatusAnswer], instance: str | None = None
+    archive: Archive,
+    settings: Settings,
+    status: Callable[[], StatusAnswer],
+    instance: str | None = None,
+    *,
+    is_on_demand: bool = False,
 ) -> FastAPI:
     """The server's application.
 
     Args:
         status: what `/status` answers and `/readyz` looks at; called in a thread.
         instance: names this start of the server in `/healthz`; a random one by default.
+        is_on_demand: whether it makes way for a server that is started by hand, which `/healthz` tells.
     """
     calls = _Calls(settings.limits)
+    mcp = mcp_sessions(archive, settings, calls.run)
     instance = instance or secrets.token_hex(16)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        yield
+        async with mcp.run():
+            yield
         calls.close()
 
     app = FastAPI(
@@ -128,7 +137,8 @@ def create_app(
 
     async def healthz(request: Request) -> Response:
         await read_arguments(request, NoArguments)
-        return _response(request, json_bytes({"status": "alive", "instance": instance, "version": VERSION}), "alive")
+        alive = {"status": "alive", "instance": instance, "version": VERSION, "on_demand": is_on_demand}
+        return _response(request, json_bytes(alive), "alive")
 
     async def readyz(request: Request) -> Response:
         await read_arguments(request, NoArguments)
@@ -142,11 +152,12 @@ def create_app(
         return Response(docs_page(document(app)), media_type="text/html", headers=_PAGE_HEADERS)
 
     app.add_api_route(
-        "/healthz", healthz, summary="Is the server alive?", **describe("GET", NoArguments, dict[str, str])
+        "/healthz", healthz, summary="Is the server alive?", **describe("GET", NoArguments, dict[str, str | bool])
     )
     app.add_api_route(
         "/readyz", readyz, summary="Is the first scan done?", **describe("GET", NoArguments, dict[str, str])
     )
+    app.router.routes.append(mcp_route(mcp))
     app.add_api_route("/openapi.json", openapi, summary="This description.", response_model=None)
     app.add_api_route("/docs", docs, summary="This description as a page.", response_model=None)
     return app

@@ -15,9 +15,10 @@ from indexer.store.reader import ChunkBody, Condition, Session
 from schemas.errors import Timeout
 from schemas.references import Turns
 from search_api.candidates import DEEPER, Candidates
-from search_api.copies import CopyFilter, is_outdated
+from search_api.copies import is_outdated
 from search_api.cost import Cost
 from search_api.filters import TimeBounds
+from search_api.left_out import LeftOutTurns
 from search_api.verify import Gaze, Match
 from search_api.walk import Tools
 from search_api.words_match import WordsFinder
@@ -115,7 +116,7 @@ class Search:
     scope: Scope
     """What of all this the index can tell."""
     is_late: Callable[[], bool]
-    copy_filter: CopyFilter
+    left_out: LeftOutTurns
     context: int = 0
     """Lines to answer before and after each best one."""
     cost: Cost = field(default_factory=Cost)
@@ -193,7 +194,7 @@ class Search:
                 self.cost.verified += 1
                 with self.cost.timed("verify"):
                     match = finder.best_line(bodies.get(key[1:], ()))
-                if match is not None and not self.copy_filter.leaves_out(*key[1:]):
+                if match is not None and not self.left_out.has(key):
                     self.cost.matched += 1
                     yield place, sessions[key[1]], key, match
 

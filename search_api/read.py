@@ -9,7 +9,7 @@ from schemas.errors import InvalidArgument, NoSuchTurn, quoted
 from schemas.items import Item, Kind, Layer, says_more
 from schemas.references import Turns, parse_turns
 from schemas.requests import ReadRequest
-from schemas.texts import collapsed
+from schemas.texts import collapsed, counted
 from schemas.times import iso_utc
 from search_api.caller import Caller
 from search_api.copies import Copies
@@ -85,8 +85,16 @@ def read(store: StoreReader, request: ReadRequest, caller: Caller) -> ReadAnswer
         max_chars=request.max_chars,
         more=cursor is not None,
         cursor=cursor,
-        notes=[],
+        notes=[] if cursor is not None else _last_notes(store, session),
     )
+
+
+def _last_notes(store: StoreReader, session: Session) -> list[str]:
+    """What is said behind the last item, so that the pages of a read are what one long answer is."""
+    unreadable = store.unreadable(session.id)
+    if not unreadable:
+        return []
+    return [f"of its transcript {counted(unreadable, 'line')} could not be read; turndex status says which"]
 
 
 def _turns(session: Session, asked: Turns | None, names: Names) -> Turns | None:

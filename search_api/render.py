@@ -112,7 +112,7 @@ def _search_form(answer: SearchAnswer) -> SearchForm:
         "hits": answer.hits,
         "more": answer.more,
         "cursor": answer.cursor,
-        "notes": _search_notes(answer),
+        "notes": search_notes(answer),
         "left_out": answer.left_out,
         "indexing": answer.indexing,
         "explain": answer.explanation,
@@ -120,13 +120,14 @@ def _search_form(answer: SearchAnswer) -> SearchForm:
     }
 
 
-def _search_notes(answer: SearchAnswer) -> list[str]:
+def search_notes(answer: SearchAnswer) -> list[str]:
+    """What is said beside the hits, one sentence each, in the order in which it is shown."""
     more = f"more than {answer.limit} turns match; narrow the query or name a session"
     return [
         *([more] if answer.more else []),
         *answer.notes,
         *(f"left out: {left.what}; {left.argument} brings them back" for left in answer.left_out),
-        *([_indexing_note(answer.indexing)] if answer.indexing else []),
+        *([indexing_note(answer.indexing)] if answer.indexing else []),
         *(_explanation_notes(answer.explanation) if answer.explanation else []),
     ]
 
@@ -155,7 +156,7 @@ def _search_text(answer: SearchAnswer, mark: Mark | None) -> str:
     lines = [line for hit in answer.hits for line in (_hit_line(hit, mark), *_context_lines(hit))] or [
         f"nothing matches {printable(answer.query)}"
     ]
-    notes = _search_notes(answer)
+    notes = search_notes(answer)
     if answer.cursor is not None:
         notes.insert(1, f"next page: cursor={answer.cursor}")
     return "\n".join(lines + [f"… {printable(note)}" for note in notes])
@@ -177,7 +178,8 @@ def _marked(line: str, spans: Sequence[tuple[int, int]], mark: Mark) -> str:
     return "".join(pieces) + line[done:]
 
 
-def _indexing_note(indexing: Indexing) -> str:
+def indexing_note(indexing: Indexing) -> str:
+    """How far a first scan or rebuild is, in words."""
     return (
         f"still indexing: {indexing.sessions_done} of {indexing.sessions_total} sessions, "
         f"{_bytes(indexing.bytes_done)} of {_bytes(indexing.bytes_total)}"
@@ -247,7 +249,7 @@ def _form_of_kind(item: ReadItem, *, is_full: bool) -> ItemForm:
 
 def _read_text(answer: ReadAnswer) -> str:
     header = "" if answer.is_continuation else _header(answer)
-    text = header + "".join(_turn_text(part) for part in answer.parts)
+    text = header + "".join(_turn_with_heading(part) for part in answer.parts)
     if answer.notes:
         text = _ended(text) + "".join(f"… {printable(note)}\n" for note in answer.notes)
     if answer.more:
@@ -269,10 +271,14 @@ def _flags(session: ReadAnswer | SessionSummary) -> str:
     return (" · archived" if session.archived else "") + (" · deleted at source" if session.deleted else "")
 
 
-def _turn_text(part: ReadTurn) -> str:
+def _turn_with_heading(part: ReadTurn) -> str:
     copied = "" if part.copied_from is None else COPIED_FROM + part.copied_from
-    heading = "" if part.is_continued else f"\n## {part.reference}{copied}\n\n"
-    return heading + "".join(_item_text(item) for item in part.items)
+    return turn_text(part) if part.is_continued else f"\n## {part.reference}{copied}\n\n{turn_text(part)}"
+
+
+def turn_text(part: ReadTurn) -> str:
+    """The items of a turn, without its heading."""
+    return "".join(_item_text(item) for item in part.items)
 
 
 def _item_text(item: ReadItem) -> str:
@@ -318,7 +324,7 @@ def _sessions_text(answer: SessionsAnswer) -> str:
     lines = [_session_line(session) for session in answer.sessions] or ["no sessions"]
     if answer.cursor is not None:
         lines.append(f"… next page: cursor={answer.cursor}")
-    return "\n".join(lines)
+    return "\n".join(lines + [f"… {printable(note)}" for note in answer.notes])
 
 
 def _session_line(session: SessionSummary) -> str:
@@ -357,7 +363,7 @@ def _status_lines(status: StatusAnswer) -> list[str]:
         f"{counted(status.turns, 'turn')}, {counted(status.chunks, 'chunk')}",
     ]
     if status.indexing is not None:
-        lines.append(_indexing_note(status.indexing))
+        lines.append(indexing_note(status.indexing))
     for source in status.sources:
         lines += _source_lines(source)
     return lines + [f"… {printable(note)}" for note in status.notes]

@@ -12,10 +12,11 @@ from schemas.requests import SearchRequest
 from schemas.texts import trimmed, without_surrogates
 from schemas.times import iso_utc
 from search_api.caller import Caller
-from search_api.copies import Copies, CopyFilter
+from search_api.copies import Copies
 from search_api.filters import END_OF_TIME_MS
 from search_api.finders import Finder, RegexFinder, TextFinder
-from search_api.hits import hit_of, left_out_of, nothing_notes
+from search_api.hits import hit_of, nothing_notes
+from search_api.left_out import LeftOutTurns
 from search_api.regex import compile_regex
 from search_api.search_scope import UNBOUND, search_scope
 from search_api.verify import Gaze, Match
@@ -40,10 +41,11 @@ def search(
     asked = {**request.model_dump(exclude=UNBOUND), "query": query, "order": order}
     scope = search_scope(tools.store, request, caller, now_ms, asked)
     after = scope.place or (AFTER_ALL if order == "newest" else BEFORE_ALL)
-    copy_filter = CopyFilter(Copies(tools.store), scope)
+    copies = Copies(tools.store)
+    left_out = LeftOutTurns(scope, copies)
     walk = Walk(
         tools=tools,
-        copy_filter=copy_filter,
+        left_out=left_out,
         finder=_finder(request, query, is_late),
         gaze=Gaze.of(request.kind, request.full),
         scope=scope,
@@ -59,7 +61,7 @@ def search(
             found.append(one)
     except OutOfTime as late:
         stopped_at = late.key
-    hits = [hit_of(scope.names, copy_filter.copies, *one) for one in found[: request.limit]]
+    hits = [hit_of(scope.names, copies, *one) for one in found[: request.limit]]
     notes: list[str] = []
     next_place: TurnKey | None = None
     if len(found) > request.limit:
@@ -73,8 +75,9 @@ def search(
         notes = nothing_notes(tools.store, scope, query, is_full=request.full)
     cursor = None if next_place is None else scope.cursor(next_place)
     explanation = walk.cost.explanation() if request.explain else None
-    left_out = left_out_of(scope, copy_filter)
-    return SearchAnswer(query, hits, cursor is not None, cursor, notes, left_out, None, 0.0, request.limit, explanation)
+    return SearchAnswer(
+        query, hits, cursor is not None, cursor, notes, left_out.named(), None, 0.0, request.limit, explanation
+    )
 
 
 def _order(request: SearchRequest) -> Order:

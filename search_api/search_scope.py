@@ -10,7 +10,7 @@ from schemas.answers import LeftOut
 from schemas.errors import NoSuchTurn
 from schemas.references import Turns
 from schemas.requests import SearchRequest
-from search_api.caller import Caller
+from search_api.caller import Caller, current_turns
 from search_api.cursor import fingerprint, read_cursor, write_cursor
 from search_api.filters import TimeBounds, left_out, session_condition, time_bounds
 from search_api.naming import Names
@@ -37,6 +37,8 @@ class SearchScope:
     """What the sessions must fulfil."""
     project: int | None
     """The project that all of them are in, where there is one."""
+    unknown_project: str | None
+    """The caller's project, where nothing is known of it: then nothing can be found."""
     session: Session | None
     """The one session, where one is named, and of it just these turns."""
     turns: Turns | None
@@ -47,6 +49,8 @@ class SearchScope:
     """The kinds of sessions that are left out."""
     bound_to: str
     """What the cursors of this search are bound to."""
+    current: frozenset[tuple[int, int]]
+    """The turn that the caller is in, where it is to be left out."""
     place: tuple[int, int, int] | None
     """Where the cursor of the call says that the page begins; None: at the first one."""
 
@@ -90,11 +94,13 @@ def search_scope(
         names=names,
         condition=session_condition(request, scope, session.id if session else None),
         project=scope.project.id if scope.project and session is None else None,
+        unknown_project=caller.project if scope.is_unknown and session is None else None,
         session=session,
         turns=turns,
         bounds=bounds,
         leaves_out_copies=session is None and request.copies == "exclude",
         left_out=left_out(store, request, scope) if session is None else [],
         bound_to=bound_to,
+        current=current_turns(store, caller) if session is None and request.current == "exclude" else frozenset(),
         place=place,
     )

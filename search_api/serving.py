@@ -4,6 +4,7 @@ One process: several workers would be several writers.
 """
 
 import asyncio
+import contextlib
 import errno
 import ipaddress
 import os
@@ -34,6 +35,9 @@ from search_api.write_side import indexing
 MAX_HEADER_BYTES = 256_000
 """A request line with headers that is longer is refused; a query of 4,096 characters is 49,152 bytes at most."""
 
+IDLE_LOOKS = 20
+"""How often a server on demand looks whether anyone calls, in the time after which it ends when nobody does."""
+
 LINGER_SECONDS = 2
 """How long the rest of a request that was refused unread is still taken."""
 
@@ -43,8 +47,8 @@ _FREE_PORT_TRIES = 20
 _NOT_ASCII = re.compile(rb"[\x80-\xff]")
 
 
-def serve(settings: Settings) -> None:
-    """Serve until SIGTERM or SIGINT.
+def serve(settings: Settings, *, is_on_demand: bool = False) -> None:
+    """Serve until SIGTERM or SIGINT, on demand also until nobody has called for a while.
 
     Raises:
         InvalidArgument: an address that is not loopback without a token, or a port that is taken.
@@ -54,12 +58,12 @@ def serve(settings: Settings) -> None:
     limit_kept_memory()
     addresses = bound_addresses(settings.server)
     with (
-        indexing(settings) as status_of,
+        indexing(settings, is_on_demand=is_on_demand) as status_of,
         closing(Archive.open(settings)) as archive,
         listening(addresses, settings.server.port) as sockets,
     ):
         address = Address(url=url_of(sockets[0]), pid=os.getpid(), instance=secrets.token_hex(16))
-        app = create_app(archive, settings, lambda: status_of(archive), address.instance)
+        app = create_app(archive, settings, lambda: status_of(archive), address.instance, is_on_demand=is_on_demand)
         config = uvicorn.Config(
             app,
             http=_Protocol,
@@ -73,7 +77,8 @@ def serve(settings: Settings) -> None:
             timeout_graceful_shutdown=1,
             h11_max_incomplete_event_size=MAX_HEADER_BYTES,
         )
-        _Server(config, address, settings.data_dir).run(sockets=sockets)
+        idle_seconds = settings.mcp.on_demand_minutes * 60 if is_on_demand else None
+        _Server(config, address, settings.data_dir, idle_seconds).run(sockets=sockets)
 
 
 def bound_addresses(server: ServerSettings) -> Sequence[str]:
@@ -179,10 +184,14 @@ def _listener(address: str, port: int) -> socket.socket:
 class _Server(uvicorn.Server):
     """uvicorn's server, which says where it is, sleeps while nothing happens, and ends with exit code 0."""
 
-    def __init__(self, config: uvicorn.Config, address: Address, data_dir: Path) -> None:
+    def __init__(
+        self, config: uvicorn.Config, address: Address, data_dir: Path, idle_seconds: float | None = None
+    ) -> None:
+        """`idle_seconds`: how long nobody may have called before it ends by itself; None: for ever."""
         super().__init__(config)
         self._address = address
         self._data_dir = data_dir
+        self._idle_seconds = idle_seconds
         self._ending = asyncio.Event()
 
     async def serve(self, sockets: list[socket.socket] | None = None) -> None:
@@ -205,7 +214,16 @@ class _Server(uvicorn.Server):
 
     async def main_loop(self) -> None:
         """Wait for the end; uvicorn's own loop wakes ten times a second."""
-        await self._ending.wait()
+        if self._idle_seconds is None:
+            await self._ending.wait()
+            return
+        idle_looks = 0
+        while idle_looks < IDLE_LOOKS and not self._ending.is_set():
+            answered = self.server_state.total_requests
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._ending.wait(), self._idle_seconds / IDLE_LOOKS)
+            is_idle = answered == self.server_state.total_requests and not self.server_state.tasks
+            idle_looks = idle_looks + 1 if is_idle else 0
 
     def _end(self) -> None:
         self.should_exit = True

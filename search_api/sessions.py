@@ -14,10 +14,12 @@ from schemas.answers import (
 )
 from schemas.requests import SessionsRequest
 from schemas.sources import SOURCES
+from schemas.texts import counted
 from schemas.times import iso_utc
 from search_api.caller import Caller
 from search_api.cursor import fingerprint, read_cursor, write_cursor
-from search_api.filters import TimeBounds, session_condition, time_bounds
+from search_api.filters import TimeBounds, session_condition, time_bounds, within
+from search_api.hits import unknown_project_note
 from search_api.naming import Names
 from search_api.resolve import scope_of
 
@@ -50,7 +52,13 @@ def list_sessions(store: StoreReader, request: SessionsRequest, caller: Caller, 
         last = found[-1]
         place = [-1 if last.last_ms is None else last.last_ms, last.id, bounds.from_ms, bounds.to_ms]
         cursor = write_cursor(bound_to, place)
-    return SessionsAnswer([_summary(store, names, session) for session in found], more, cursor)
+    notes = []
+    if not found and request.cursor is None:
+        extent = store.extent(within(scope, with_closed=request.closed == "include"))
+        notes = [f"looked through {counted(extent.sessions, 'session')}"]
+        if scope.is_unknown and caller.project is not None:
+            notes.append(unknown_project_note(caller.project))
+    return SessionsAnswer([_summary(store, names, session) for session in found], more, cursor, notes)
 
 
 def list_projects(store: StoreReader) -> ProjectsAnswer:

@@ -12,9 +12,10 @@ from indexer.order import Order, TurnKey
 from indexer.query import Anything, ChunkQuery, Nothing
 from indexer.store.reader import ChunkBody, Session, StoreReader
 from indexer.vocabulary import VocabularyReader
-from search_api.copies import CopyFilter, is_outdated
+from search_api.copies import is_outdated
 from search_api.cost import Cost
 from search_api.finders import Finder, Plan
+from search_api.left_out import LeftOutTurns
 from search_api.plan import FEW_WORDS, MANY_WORDS
 from search_api.search_scope import SearchScope
 from search_api.verify import Gaze, Match, first_match
@@ -79,7 +80,7 @@ class Walk:
     finder: Finder
     gaze: Gaze
     scope: SearchScope
-    copy_filter: CopyFilter
+    left_out: LeftOutTurns
     order: Order
     context: int
     """Lines to answer before and after each matching one."""
@@ -106,7 +107,7 @@ class Walk:
                 for key, match in self._verified([key for key in keys if self._is_wanted(key)], window.chunks):
                     self._check_time(done)
                     session = self._session_of(key[1])
-                    if match is not None and session is not None and not self.copy_filter.leaves_out(*key[1:]):
+                    if match is not None and session is not None and not self.left_out.has(key):
                         yield session, key, match
                     done = key
                 self._check_time(done)

@@ -10,9 +10,10 @@ from schemas.errors import InvalidArgument, InvalidQuery, StaleCursor
 from schemas.requests import SearchRequest
 from schemas.texts import trimmed, without_surrogates
 from search_api.caller import Caller
-from search_api.copies import Copies, CopyFilter
+from search_api.copies import Copies
 from search_api.cost import Cost
-from search_api.hits import hit_of, left_out_of, nothing_notes
+from search_api.hits import hit_of, nothing_notes
+from search_api.left_out import LeftOutTurns
 from search_api.ranked import MAX_RANKED_TURNS, RankedLists, RankedTurns, Search
 from search_api.search_scope import UNBOUND, search_scope
 from search_api.verify import Gaze
@@ -48,10 +49,11 @@ def search_words(
     names, place = scope.names, scope.place
     gaze = Gaze.of(request.kind, request.full)
     notes = [] if parsed.trouble is None else [f"{parsed.trouble}, so plain words were searched for: {parsed.facts}"]
+    copies = Copies(tools.store)
+    left_out = LeftOutTurns(scope, copies)
     cost = Cost()
     hits: list[Hit] = []
     next_place: tuple[int, int, int] | None = None
-    copy_filter = CopyFilter(Copies(tools.store), scope)
     if parsed.facts is None:
         notes = ["the query has no words; mode=text finds signs"]
     elif gaze.layers:
@@ -65,7 +67,7 @@ def search_words(
             scope.bounds,
             within,
             is_late,
-            copy_filter,
+            left_out,
             request.context,
             cost,
         )
@@ -73,7 +75,7 @@ def search_words(
             ranked, start, answered = _ranked_list(wanted, lists, scope.bound_to, place)
             most = min(request.limit, MAX_RANKED_TURNS - answered)
             found = list(islice(wanted.matches(ranked.keys[start:]), most + 1))
-            hits = [hit_of(names, copy_filter.copies, session, key, match) for _, session, key, match in found[:most]]
+            hits = [hit_of(names, copies, session, key, match) for _, session, key, match in found[:most]]
             is_last = len(found) <= most or answered + most == MAX_RANKED_TURNS
             if not is_last:
                 next_place = (ranked.id, start + found[most][0], answered + most)
@@ -87,14 +89,15 @@ def search_words(
         else:
             after = place or (AFTER_ALL if order == "newest" else BEFORE_ALL)
             ordered = list(islice(wanted.in_order(order, after), request.limit + 1))
-            hits = [hit_of(names, copy_filter.copies, *one) for one in ordered[: request.limit]]
+            hits = [hit_of(names, copies, *one) for one in ordered[: request.limit]]
             next_place = ordered[request.limit - 1][1] if len(ordered) > request.limit else None
     if not hits and request.cursor is None:
         notes += nothing_notes(tools.store, scope, query, is_full=request.full)
     cursor = None if next_place is None else scope.cursor(next_place)
     explanation = cost.explanation() if request.explain else None
-    left_out = left_out_of(scope, copy_filter)
-    return SearchAnswer(query, hits, cursor is not None, cursor, notes, left_out, None, 0.0, request.limit, explanation)
+    return SearchAnswer(
+        query, hits, cursor is not None, cursor, notes, left_out.named(), None, 0.0, request.limit, explanation
+    )
 
 
 def _ranked_list(

@@ -45,18 +45,24 @@ def index_once(settings: Settings, progress: Callable[[Indexing], None]) -> None
 
 
 @contextmanager
-def indexing(settings: Settings) -> Iterator[Callable[[Archive], StatusAnswer]]:
+def indexing(settings: Settings, *, is_on_demand: bool = False) -> Iterator[Callable[[Archive], StatusAnswer]]:
     """Follow the sources until the block ends; yields what tells the status of an archive meanwhile.
+
+    Unless it is on demand itself, it takes the place of a server that was started on demand.
 
     Raises:
         Unavailable: another process writes to the data directory, or it cannot be written.
     """
     from indexer.lock import Held
     from indexer.service import Indexer
+    from search_api.on_demand import displacing
 
     indexer = Indexer(settings)
     try:
-        indexer.start()
+        if is_on_demand:
+            indexer.start()
+        else:
+            displacing(settings.data_dir, indexer.start)
     except Held as held:
         raise _held(settings, held.holder) from held
     except OSError as error:

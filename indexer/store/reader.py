@@ -399,6 +399,15 @@ class StoreReader:
         ).fetchall()
         return counts, latest
 
+    def unreadable(self, session: int) -> int:
+        """How much of a session's transcripts could not be read, in lines and records. Unknown keys are no loss."""
+        row = self._db.execute(
+            "SELECT coalesce(sum(s.count), 0) FROM visible_files f JOIN visible_skipped s"
+            " ON s.source = f.source AND s.path = f.path WHERE f.session = ? AND s.reason NOT LIKE '%unknown %'",
+            (session,),
+        ).fetchone()
+        return int(row[0])
+
     def unavailable_roots(self, source: str) -> list[tuple[bytes, str]]:
         return self._db.execute(
             "SELECT path, why_unavailable FROM visible_roots"

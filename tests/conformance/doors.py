@@ -1,23 +1,35 @@
 """The ways in: each takes a call and answers what came back, in one shape for all of them."""
 
+import asyncio
 import json
 import re
 import subprocess
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
 import httpx
 from click.testing import CliRunner
+from mcp_types import CallToolResult
 
+from schemas.settings import load_settings
+from search_api.archive import Archive
+from search_api.binding import Binding
 from search_api.cli import main
+from search_api.mcp_answers import LAST_NOTE
+from search_api.mcp_calls import asking
+from search_api.mcp_server import mcp_server
 from tests.home import home_environment
+from tests.mcp_clients import connected, text_of
 from tests.served import COMMAND
 
 _ERROR_LINE = re.compile(r"Error \((?P<code>[a-z_]+)\): (?P<detail>.*)", re.DOTALL)
 _COMMANDS = {"session_search": ("search", "query"), "session_read": ("read", "session")}
 """The command of a tool, and the argument that stands there without its name."""
+
+_LAST_LINE = f"\n… {LAST_NOTE}"
 
 
 @dataclass(frozen=True)
@@ -79,6 +91,31 @@ def command_process(config: Path, home: Path, *, as_json: bool) -> Door:
         return _of_command(done.returncode, done.stdout, done.stderr, as_json=as_json)
 
     return call
+
+
+@contextmanager
+def mcp(server: Any, mode: str) -> Iterator[Door]:
+    """The tools, of what `connected` connects to."""
+    with connected(server, mode) as call:
+        yield lambda tool, arguments: _of_result(call(tool, arguments))
+
+
+@contextmanager
+def mcp_in_memory(config: Path, mode: str) -> Iterator[Door]:
+    """The tools on an archive, without a transport."""
+    settings = load_settings(config)
+    with closing(Archive.open(settings)) as archive:
+        ask = asking(archive, settings.mcp, asyncio.to_thread, lambda _: Binding())
+        with mcp(mcp_server(settings.mcp, ask), mode) as door:
+            yield door
+
+
+def _of_result(result: CallToolResult) -> Answered:
+    text = text_of(result)
+    if result.is_error:
+        return _of_error_line(text)
+    assert text.endswith(_LAST_LINE)
+    return Answered(text=text.removesuffix(_LAST_LINE))
 
 
 def _words(arguments: Mapping[str, Any]) -> dict[str, str]:

@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -18,7 +19,10 @@ from tests.conformance.doors import (
     http_json,
     http_query,
     http_text,
+    mcp,
+    mcp_in_memory,
 )
+from tests.mcp_clients import turndex_mcp
 from tests.served import served
 
 Case: TypeAlias = dict[str, Any]
@@ -37,7 +41,19 @@ AS_PROCESSES = {
 """Cases that are run as a shell would, too; the others only in this process, which is a second less each."""
 
 _CURSOR_NOTE = re.compile(r"^… .*cursor=(\S+)$", re.MULTILINE)
-_DOORS = ["http_json", "http_query", "http_text", "command_line_json", "command_line_text"]
+_DOORS = [
+    "http_json",
+    "http_query",
+    "http_text",
+    "command_line_json",
+    "command_line_text",
+    "mcp_in_memory",
+    "mcp_in_memory_legacy",
+    "mcp_http",
+    "mcp_http_legacy",
+    "mcp_stdio",
+    "mcp_stdio_legacy",
+]
 
 
 @pytest.fixture(scope="module")
@@ -50,7 +66,9 @@ def doors(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Door]]
         f"data_dir = {json.dumps(str(home / 'data'))}\n[sources.cydonia]\nstate_file = {json.dumps(str(state_file))}\n",
         encoding="utf-8",
     )
-    with served(home, ["--config", str(config)]) as client:
+    with ExitStack() as stack:
+        client = stack.enter_context(served(home, ["--config", str(config)]))
+        url, program = f"{client.base_url}/mcp", turndex_mcp(home, "--config", str(config))
         opened = {
             "http_json": http_json(client),
             "http_query": http_query(client),
@@ -60,6 +78,10 @@ def doors(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Door]]
             "command_process_json": command_process(config, home, as_json=True),
             "command_process_text": command_process(config, home, as_json=False),
         }
+        for suffix, mode in (("", "auto"), ("_legacy", "legacy")):
+            opened[f"mcp_in_memory{suffix}"] = stack.enter_context(mcp_in_memory(config, mode))
+            opened[f"mcp_http{suffix}"] = stack.enter_context(mcp(url, mode))
+            opened[f"mcp_stdio{suffix}"] = stack.enter_context(mcp(program, mode))
         work = home / "work"
         yield {name: _about_projects_in(work, door) for name, door in opened.items()}
 

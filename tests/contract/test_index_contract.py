@@ -33,7 +33,7 @@ class InMemory:
         return {
             chunk
             for chunk, one in self._documents.items()
-            if _is_in(one, scope) and _holds(query, one.terms.text.split(), one.terms.joints)
+            if _is_in(one, scope) and any(_holds(query, terms.text.split(), terms.joints) for terms in one.terms)
         }
 
 
@@ -76,7 +76,7 @@ def _document(random: Random, chunk: int) -> ChunkDocument:
         layer=random.choice(list(Layer)),
         at_ms=random.randint(0, LAST_MS),
         kinds=frozenset(random.sample(list(Kind), 2)),
-        terms=terms_of(" ".join(words)),
+        terms=[terms_of(" ".join(words))],
     )
 
 

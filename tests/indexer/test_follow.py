@@ -87,7 +87,9 @@ def delete_words(folder: Path) -> None:
 
 def cut_words(folder: Path) -> None:
     words = folder / WORDS_FOLDER / "bulk.joints"
-    words.write_bytes(words.read_bytes()[:40])
+    half = words.read_bytes()[:40]
+    words.unlink()
+    words.write_bytes(half)
 
 
 def garble_meta(folder: Path) -> None:
@@ -101,7 +103,9 @@ def empty_meta(folder: Path) -> None:
 def cut_segments(folder: Path) -> None:
     for path in (folder / "bulk").iterdir():
         if path.suffix in (".term", ".idx", ".pos", ".fast"):
-            path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+            half = path.read_bytes()[: path.stat().st_size // 2]
+            path.unlink()  # as a file of its own: a thread that reads the old one would be killed
+            path.write_bytes(half)
 
 
 def delete_segments(folder: Path) -> None:

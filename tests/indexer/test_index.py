@@ -27,7 +27,7 @@ def chunks_named(reader: IndexReader, query: ChunkQuery, scope: Scope) -> set[in
 def document(
     chunk: int, text: str, *, session: int = 1, project: int = 1, layer: int = 0, at_ms: int = 0
 ) -> ChunkDocument:
-    return ChunkDocument(chunk, session, 1, project, Layer(layer), at_ms, [Kind.USER], terms_of(text))
+    return ChunkDocument(chunk, session, 1, project, Layer(layer), at_ms, [Kind.USER], [terms_of(text)])
 
 
 def test_a_chunk_that_is_written_twice_is_there_once_as_it_was_written_last(tmp_path: Path, live: IndexWriter) -> None:

@@ -12,7 +12,16 @@ from hypothesis import strategies as st
 from indexer.index import ChunkDocument, IndexReader, IndexWriter, Scope
 from indexer.lanes import LANES
 from indexer.vocabulary import VocabularyReader, VocabularyWriter
-from indexer.words import GAP, STRIDE_CHARS, WINDOW_CHARS, QueryJoint, query_joints, terms_of, windows
+from indexer.words import (
+    GAP,
+    STRIDE_CHARS,
+    WINDOW_CHARS,
+    QueryJoint,
+    pieces_of,
+    query_joints,
+    terms_of,
+    windows,
+)
 from schemas.folding import fold
 from schemas.items import Kind, Layer
 from schemas.texts import trimmed, without_surrogates
@@ -51,8 +60,9 @@ def indexed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Indexed]:
             closing(IndexWriter(folder / name, lane)) as writer,
         ):
             for number in range(lane, DOCUMENTS, 2):
-                terms = terms_of(fold(texts[number]))
-                vocabulary.add(terms.distinct, terms.joints)
+                terms = [terms_of(piece) for piece in pieces_of(fold(texts[number]))]
+                for piece in terms:
+                    vocabulary.add(piece.distinct, piece.joints)
                 writer.put(ChunkDocument(number, 1, 1, 1, Layer.CONVERSATION, number, [Kind.USER], terms))
             vocabulary.flush()
             writer.commit()
@@ -100,6 +110,16 @@ def test_the_index_tells_most_texts_apart(indexed: Indexed) -> None:
         found = indexed.candidates(query, 256)
         assert matching(indexed.texts, query) <= found
         assert len(found) < DOCUMENTS / 2, query
+
+
+@given(lines=st.lists(st.integers(0, 30), max_size=40), size=st.integers(1, 50))
+def test_pieces_are_all_lines_in_their_order(lines: list[int], size: int) -> None:
+    text = "\n".join("x" * length for length in lines)
+    with pytest.MonkeyPatch.context() as small:
+        small.setattr("indexer.words.PIECE_CHARS", size)
+        pieces = pieces_of(text)
+    assert "\n".join(pieces) == text
+    assert all(len(piece) <= size + 30 for piece in pieces)
 
 
 @given(length=st.integers(1, 400))

@@ -1,5 +1,9 @@
 """The pages of a cut read, one after the other, are the uncut answer."""
 
+import asyncio
+import re
+from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -11,8 +15,13 @@ from indexer.service import index_once
 from schemas.answers import ReadAnswer
 from schemas.requests import ReadRequest
 from search_api.archive import Archive
+from search_api.binding import Binding
 from search_api.caller import Caller
+from search_api.mcp_answers import LAST_NOTE
+from search_api.mcp_calls import asking
+from search_api.mcp_server import mcp_server
 from search_api.render import json_form, text_form
+from tests.mcp_clients import CallTool, connected, text_of
 from tests.properties.random_archive import archive_settings
 
 SMALLEST_PAGE = 1000
@@ -34,6 +43,33 @@ def test_the_pages_of_a_read_are_the_uncut_answer(seed: int, is_full: bool, tmp_
         assert joined([item for page in pages for item in items_of(page)]) == joined(items_of(whole))
         assert all(len(body_of(page)) <= max_chars + 2 for page in pages)
     archive.close()
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_pages_of_a_read_over_mcp_are_the_uncut_answer(seed: int, tmp_path: Path) -> None:
+    write_session(Random(seed), tmp_path)
+    settings = archive_settings(tmp_path)
+    index_once(settings, lambda _: None)
+    note = f"\n… {LAST_NOTE}"
+    with closing(Archive.open(settings)) as archive:
+        ask = asking(archive, settings.mcp, asyncio.to_thread, lambda _: Binding())
+        with connected(mcp_server(settings.mcp, ask)) as call:
+            arguments: dict[str, Any] = {"session": "the-session", "turns": "1-99", "full": True}
+            whole = text_of(call("session_read", {**arguments, "max_chars": 10**9}))
+            for max_chars in (SMALLEST_PAGE, 4096):
+                assert "".join(pages_over_mcp(call, {**arguments, "max_chars": max_chars})) == whole.removesuffix(note)
+
+
+def pages_over_mcp(call: CallTool, arguments: dict[str, Any]) -> Iterator[str]:
+    """The texts of the pages, without what is said behind them."""
+    cut = re.compile(rf"… cut at {arguments['max_chars']} characters; read on with cursor=(\S+)\Z")
+    while True:
+        text = text_of(call("session_read", arguments)).removesuffix(f"\n… {LAST_NOTE}")
+        found = cut.search(text)
+        yield text[: found.start()] if found else text
+        if found is None:
+            return
+        arguments = {**arguments, "cursor": found[1]}
 
 
 def test_a_page_is_cut_between_items_where_they_fit(tmp_path: Path) -> None:

@@ -57,7 +57,10 @@ class Indexed:
 @contextmanager
 def indexed(random: Random, sessions: Sequence[oracle.Session], folder: Path) -> Iterator[Indexed]:
     settings = write_archive(random, sessions, folder)
-    index_once(settings, lambda _: None)
+    with pytest.MonkeyPatch.context() as pieces:
+        # Whatever the pieces are that long texts are indexed in; a larger archive has a process for that.
+        pieces.setattr("indexer.words.PIECE_CHARS", random.choice([30, 1000, 16_384]))
+        index_once(settings, lambda _: None)
     archive = Archive.open(settings)
     try:
         marked = [hit.session_id for hit in walk(archive, {"query": MARKER, "order": "oldest"}, Random(0))]

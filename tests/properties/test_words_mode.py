@@ -42,7 +42,9 @@ TOLERANCE = 2e-4
 def indexed(random: Random, folder: Path) -> Iterator[tuple[Tools, list[oracle.Session]]]:
     sessions = random_sessions(random, folder)
     settings = write_archive(random, sessions, folder)
-    index_once(settings, lambda _: None)
+    with pytest.MonkeyPatch.context() as pieces:
+        pieces.setattr("indexer.words.PIECE_CHARS", random.choice([30, 1000, 16_384]))
+        index_once(settings, lambda _: None)
     with opened(settings) as tools:
         yield tools, sessions
 

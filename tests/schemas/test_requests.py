@@ -25,6 +25,7 @@ def test_a_search_has_its_defaults() -> None:
         "until": None,
         "archived": "include",
         "closed": "exclude",
+        "current": "exclude",
         "order": None,
         "limit": 20,
         "cursor": None,

@@ -209,8 +209,9 @@ cli.bring_up_to_date = lambda settings: None
 try:
     cli.main()
 finally:
+    HEAVY = {'fastapi', 'httpx2', 'mcp', 'rich', 'starlette', 'uvicorn', 'watchfiles'}
     loaded = {name.partition('.')[0] for name in sys.modules}
-    sys.stderr.write(' '.join(sorted(loaded & {'fastapi', 'starlette', 'uvicorn', 'rich', 'watchfiles'})))
+    sys.stderr.write(' '.join(sorted(loaded & HEAVY)))
 """
 
 

@@ -1,0 +1,129 @@
+"""Servers that `turndex mcp` starts where none is running, and how they make way for one that a person starts.
+
+They are like any other server but that they end by themselves: some minutes after the last call, or when a full
+server wants to write.
+"""
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from indexer.lock import Held
+from schemas.errors import Unavailable
+from schemas.settings import Settings
+from search_api.address import Address, is_on_demand, running_server
+
+LOG_FILE = "on-demand.log"
+MAX_LOG_BYTES = 1_000_000
+"""A log that is longer is begun anew."""
+
+START_SECONDS = 30
+"""How long a server may take to answer after it was started."""
+
+END_SECONDS = 15
+"""How long an on-demand server may take to end once it is told to."""
+
+SILENT_SECONDS = 3
+"""How long who writes may be silent: a server that is starting cannot be asked yet what it is."""
+
+_POLL_SECONDS = 0.05
+_PROGRAM = "from search_api.cli import main; main()"
+
+
+class OnDemand:
+    """Finds the server of a data directory, or starts one. Used by one thread at a time."""
+
+    def __init__(self, settings: Settings, words: Sequence[str]) -> None:
+        """`words` are the options of the command line that the settings were read with."""
+        self._data_dir = settings.data_dir
+        self._words = words
+        self._is_over = threading.Event()
+        self._started: subprocess.Popen[bytes] | None = None
+
+    def server(self) -> Address:
+        """The running server; where there is none, the one that is started now, by us or by someone else.
+
+        Raises:
+            Unavailable: none could be started; the log says why.
+        """
+        address = running_server(self._data_dir)
+        if address is not None:
+            return address
+        self._start()
+        give_up_at = time.monotonic() + START_SECONDS
+        while time.monotonic() < give_up_at and not self._is_over.wait(_POLL_SECONDS):
+            address = running_server(self._data_dir)
+            if address is not None:
+                return address
+            if self._has_failed():
+                # Several clients may have started one each: all but one end at once, and that one answers soon.
+                give_up_at = min(give_up_at, time.monotonic() + START_SECONDS / 3)
+                self._started = None
+        raise Unavailable(f"no server could be started: {self._last_words()}; run: turndex serve")
+
+    def keep_alive(self) -> None:
+        """Tell the server that there is still a client; one that is gone is left alone until it is needed."""
+        running_server(self._data_dir)
+        self._has_failed()
+
+    def stop_waiting(self) -> None:
+        """Nobody waits for a server any more."""
+        self._is_over.set()
+
+    def _start(self) -> None:
+        try:
+            self._spawn()
+        except OSError as error:
+            raise Unavailable(f"no server could be started in {self._data_dir}: {error.strerror or error}") from error
+
+    def _spawn(self) -> None:
+        self._data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+        path = self._data_dir / LOG_FILE
+        is_long = path.exists() and path.stat().st_size > MAX_LOG_BYTES
+        flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | (os.O_TRUNC if is_long else 0)
+        command = [sys.executable, "-P", "-c", _PROGRAM, "serve", "--on-demand", *self._words]
+        with open(os.open(path, flags, 0o600), "wb") as log:
+            # A session of its own: what ends the client's programs, an editor being closed, does not end the server.
+            self._started = subprocess.Popen(
+                command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd="/", start_new_session=True
+            )
+
+    def _has_failed(self) -> bool:
+        """Whether the server that we started has ended; asking also lets go of what the system keeps of it."""
+        return self._started is not None and self._started.poll() is not None
+
+    def _last_words(self) -> str:
+        lines = (self._data_dir / LOG_FILE).read_text(encoding="utf-8", errors="replace").split("\n")
+        said = [line for line in lines if line.strip()]
+        return said[-1].removeprefix("Error ") if said else "it said nothing"
+
+
+def displacing(data_dir: Path, start: Callable[[], None]) -> None:
+    """Start what wants to write; an on-demand server that does so already is told to end, and waited for.
+
+    Raises:
+        Held: someone else writes.
+    """
+    began = time.monotonic()
+    told: Address | None = None
+    while True:
+        try:
+            start()
+            return
+        except Held:
+            found = running_server(data_dir)
+            if found is not None and found != told:
+                if not is_on_demand(data_dir):
+                    raise
+                with contextlib.suppress(ProcessLookupError):  # it has just ended by itself
+                    os.kill(found.pid, signal.SIGTERM)
+                told = found
+            if time.monotonic() - began > (SILENT_SECONDS if told is None else END_SECONDS):
+                raise
+        time.sleep(_POLL_SECONDS)

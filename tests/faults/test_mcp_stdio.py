@@ -1,0 +1,242 @@
+"""`turndex mcp` as a process: nothing but protocol on standard output, and gone when its client is."""
+
+import json
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from indexer.lock import DataLock
+from search_api.address import Address
+from search_api.on_demand import LOG_FILE
+from tests.home import home_environment
+from tests.search_api.calling_mcp import request, tool_request
+from tests.waiting import wait_for
+
+END_SECONDS = 20
+"""More than a process may take to end, on a machine that is busy with other things."""
+
+INITIALIZE = request(
+    "initialize", {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}}
+)
+INITIALIZED = {"jsonrpc": "2.0", "method": "notifications/initialized"}
+
+CLI = "from search_api.cli import main; main()"
+NOISY = f"""
+import os, warnings
+from search_api import mcp_stdio
+def server(self):
+    print("printed by accident")
+    os.system("echo said by a child")
+    warnings.warn("a warning")
+    raise KeyError("a fault")
+mcp_stdio.OnDemand.server = server
+{CLI}
+"""
+"""The command, with a fault of ours in every call that is as noisy as can be."""
+
+
+@contextmanager
+def started(home: Path, program: str = CLI) -> Iterator["subprocess.Popen[bytes]"]:
+    with subprocess.Popen(
+        [sys.executable, "-W", "always", "-c", program, "mcp"],
+        env=home_environment(home),
+        cwd=home,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def said(home: Path, lines: Sequence[Any], program: str = CLI) -> tuple[list[dict[str, Any]], str]:
+    """What the process answers to lines of input (values are sent as JSON), and what it writes to standard error."""
+    raw = b"".join((line if isinstance(line, bytes) else json.dumps(line).encode()) + b"\n" for line in lines)
+    with started(home, program) as process:
+        output, errors = process.communicate(raw, timeout=60)
+    assert process.returncode == 0, errors.decode()
+    return [json.loads(line) for line in output.splitlines()], errors.decode()
+
+
+def ask(process: "subprocess.Popen[bytes]", message: dict[str, Any]) -> dict[str, Any]:
+    """Send one request and wait for its answer."""
+    send(process, message)
+    assert process.stdout is not None
+    answer: dict[str, Any] = json.loads(process.stdout.readline())
+    return answer
+
+
+def send(process: "subprocess.Popen[bytes]", message: dict[str, Any]) -> None:
+    assert process.stdin is not None
+    process.stdin.write(json.dumps(message).encode() + b"\n")
+    process.stdin.flush()
+
+
+def test_a_noisy_fault_leaves_standard_output_to_the_protocol(home: Path) -> None:
+    with started(home, NOISY) as process:
+        assert ask(process, INITIALIZE)["result"]["serverInfo"]["name"] == "turndex"
+        send(process, INITIALIZED)
+        result = ask(process, tool_request("session_list", {}))["result"]
+        assert result["isError"] is True
+        assert result["content"][0]["text"].startswith("Error (internal): a fault of ours (KeyError); the log has it")
+        rest, errors = process.communicate(timeout=END_SECONDS)
+    assert (process.returncode, rest) == (0, b"")
+    for noise in (b"printed by accident", b"said by a child", b"a warning", b"a fault"):
+        assert noise in errors
+
+
+def test_lines_that_are_no_protocol_are_passed_over(home: Path) -> None:
+    answers, _ = said(home, [b"garbage", b"", b"\xff\xfe", b"[" * 50_000, INITIALIZE, INITIALIZED, b'{"half": '])
+    assert [answer["id"] for answer in answers] == [1]
+
+
+def test_the_tools_are_listed_without_a_server(home: Path) -> None:
+    with started(home) as process:
+        ask(process, INITIALIZE)
+        send(process, INITIALIZED)
+        listed = ask(process, request("tools/list"))
+        assert [tool["name"] for tool in listed["result"]["tools"]] == [
+            "session_search",
+            "session_read",
+            "session_list",
+        ]
+        process.communicate(timeout=END_SECONDS)
+    assert not (home / ".local").exists()
+
+
+def test_what_cannot_be_understood_says_so_on_standard_error_alone(home: Path) -> None:
+    environment = home_environment(home) | {"TURNDEX_COLOUR": "red"}
+    command = [sys.executable, "-c", CLI, "mcp"]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("Error (invalid_argument): ")
+
+
+def test_a_data_directory_that_cannot_be_made_is_unavailable(home: Path) -> None:
+    (home / ".local").write_bytes(b"")
+    with started(home) as process:
+        ask(process, INITIALIZE)
+        send(process, INITIALIZED)
+        result = ask(process, tool_request("session_list", {}))["result"]
+        assert result["content"][0]["text"].startswith("Error (unavailable): no server could be started in ")
+        process.communicate(timeout=END_SECONDS)
+
+
+def test_it_ends_with_its_client_although_it_waits_for_a_server(home: Path) -> None:
+    data_dir = home / ".local" / "share" / "turndex"
+    lock = DataLock(data_dir)
+    try:
+        with started(home) as process:
+            ask(process, INITIALIZE)
+            send(process, INITIALIZED)
+            send(process, tool_request("session_list", {}))
+            wait_for((data_dir / LOG_FILE).exists, "a server is being started")
+            began = time.monotonic()
+            process.communicate(timeout=END_SECONDS)
+            assert time.monotonic() - began < 5
+        wait_for(lambda: "already writes" in (data_dir / LOG_FILE).read_text("utf-8"), "that server has ended, too")
+    finally:
+        lock.release()
+
+
+class _Server(ThreadingHTTPServer):
+    """Says that it is alive, and then what a test wants said."""
+
+    daemon_threads = True
+
+    def __init__(self, answer: bytes | None, status: int = 200) -> None:
+        super().__init__(("127.0.0.1", 0), _Said)
+        self.answer = answer
+        self.status = status
+        self.called = threading.Event()
+        self.go_on = threading.Event()
+        self.bodies: list[Any] = []
+
+
+class _Said(BaseHTTPRequestHandler):
+    server: _Server
+
+    def do_GET(self) -> None:
+        self._send(200, b'{"instance": "the-instance"}')
+
+    def do_POST(self) -> None:
+        self.server.bodies.append(json.loads(self.rfile.read(int(self.headers["content-length"]))))
+        self.server.called.set()
+        if self.server.answer is None:
+            self.server.go_on.wait(60)
+        else:
+            self._send(self.server.status, self.server.answer)
+
+    def _send(self, status: int, body: bytes) -> None:
+        self.send_response(status)
+        self.send_header("content-length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Nothing is logged."""
+
+
+@contextmanager
+def serving(home: Path, answer: bytes | None, status: int = 200) -> Iterator[_Server]:
+    """A server that `turndex mcp` in `home` takes for its own; one without an answer keeps callers waiting."""
+    data_dir = home / ".local" / "share" / "turndex"
+    data_dir.mkdir(parents=True)
+    with _Server(answer, status) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        Address(f"http://127.0.0.1:{server.server_port}", 1, "the-instance").write(data_dir)
+        yield server
+        server.go_on.set()
+        server.shutdown()
+        thread.join()
+
+
+def test_it_ends_with_its_client_although_a_call_is_under_way(home: Path) -> None:
+    with serving(home, None) as server, started(home) as process:
+        ask(process, INITIALIZE)
+        send(process, INITIALIZED)
+        send(process, tool_request("session_list", {}))
+        assert server.called.wait(END_SECONDS)
+        output, errors = process.communicate(timeout=END_SECONDS)
+    assert process.returncode == 0, errors
+    assert [json.loads(line)["error"]["message"] for line in output.splitlines()] == ["Connection closed"]
+
+
+@pytest.mark.parametrize(
+    ("status", "answer", "says"),
+    [
+        (200, b"<html>", "Error (internal): the server answered what is no answer, with status 200"),
+        (200, b"[]", "Error (internal): the server answered what is no answer, with status 200"),
+        (500, b"", "Error (internal): the server answered what is no answer, with status 500"),
+        (413, b'{"code": "too_large", "detail": "the body is too large"}', "Error (too_large): the body is too large"),
+    ],
+)
+def test_what_a_server_says_otherwise_is_told(home: Path, status: int, answer: bytes, says: str) -> None:
+    with serving(home, answer, status), started(home) as process:
+        ask(process, INITIALIZE)
+        send(process, INITIALIZED)
+        result = ask(process, tool_request("session_list", {}))["result"]
+        assert (result["isError"], result["content"][0]["text"]) == (True, says)
+        process.communicate(timeout=END_SECONDS)
+
+
+def test_half_an_emoji_is_passed_on_as_it_is_stored(home: Path) -> None:
+    answer = {"jsonrpc": "2.0", "id": 1, "result": {"content": [{"type": "text", "text": "found"}]}}
+    with serving(home, json.dumps(answer).encode()) as server, started(home) as process:
+        ask(process, INITIALIZE)
+        send(process, INITIALIZED)
+        answered = ask(process, tool_request("session_search", {"query": "cut \ud83d, whole \U0001f389"}))
+        assert answered["result"]["content"][0]["text"] == "found"
+        process.communicate(timeout=END_SECONDS)
+    assert server.bodies[0]["params"]["arguments"] == {"query": "cut \ufffd, whole \U0001f389"}
