@@ -200,7 +200,7 @@ class Source(Protocol):
         """
 
     def owns(self, root: Root, path: Path) -> bool:
-        """Whether a path below a root has the name of a transcript."""
+        """Whether a path below a root has the name of a transcript. Asked on the thread that events come on."""
 
     def titles(self) -> Mapping[str, str]:
         """Titles that stand beside the transcripts, in the state files, by the source's own id of the session."""

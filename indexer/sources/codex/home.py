@@ -1,6 +1,7 @@
 """The files of one Codex home, and which of them is which thread's."""
 
 import os
+import threading
 import time
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
@@ -41,6 +42,8 @@ class Home:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self._lock = threading.RLock()
+        """Held while the files are listed or added to: events come on another thread than reads."""
         self.names = SessionIndex(path / FILE)
         self.database = ThreadDatabase(path)
         self._files: dict[str, _File] = {}
@@ -68,25 +71,30 @@ class Home:
 
     def is_current(self, path: Path) -> bool:
         """Whether a thread is read from this file: not one that another generation, copy or form has replaced."""
-        self._add(path)
-        file = self._files.get(str(path))
+        with self._lock:
+            self._add(path)
+            file = self._files.get(str(path))
+            beside = [] if file is None else list(self._threads[_group(file)])
         if file is None:
             return False
         if file.name.is_compressed and os.path.lexists(path.with_suffix("")):
             return False  # unpacked to go on; for a moment both are there
-        return _current(self._threads[_group(file)]) == file
+        return _current(beside) == file
 
     def others(self, path: Path) -> list[Path]:
         """The other files of the thread that is read from this one."""
-        file = self._files.get(str(path))
-        return [] if file is None else [one.path for one in self._threads[_group(file)] if one != file]
+        with self._lock:
+            file = self._files.get(str(path))
+            return [] if file is None else [one.path for one in self._threads[_group(file)] if one != file]
 
     def find(self, rollout: str) -> Path | None:
         """The file of a generation by its own id."""
         for is_anew in (False, True):
             if is_anew and not self._rescan():
                 break
-            fitting = [file for file in self._files.values() if file.name.rollout == rollout and _is_there(file)]
+            with self._lock:
+                named = [file for file in self._files.values() if file.name.rollout == rollout]
+            fitting = [file for file in named if _is_there(file)]
             if fitting:
                 return (_current(fitting) or fitting[0]).path
         return None
@@ -96,7 +104,9 @@ class Home:
         for is_anew in (False, True):
             if is_anew and not self._rescan():
                 break
-            files = [file for file in self._threads.get(thread, ()) if _is_there(file) and not file.name.is_document]
+            with self._lock:
+                named = [file for file in self._threads.get(thread, ()) if not file.name.is_document]
+            files = [file for file in named if _is_there(file)]
             if files:
                 found: set[str] = set()
                 for file in files:
@@ -105,11 +115,13 @@ class Home:
         return None
 
     def _know(self, paths: Iterable[Path]) -> None:
-        self._scanned_at = time.monotonic()
-        self._files = {}
-        self._threads = {}
-        for path in paths:
-            self._add(path)
+        found = list(paths)
+        with self._lock:
+            self._scanned_at = time.monotonic()
+            self._files = {}
+            self._threads = {}
+            for path in found:
+                self._add(path)
 
     def _add(self, path: Path) -> None:
         name = rollout_name(path.name)
