@@ -7,10 +7,9 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from pathlib import Path
 
-from indexer.sources.base import Append, Part, Skipped, Source, Transcript, Unreadable, Unsettled, Waiting
-from indexer.store.chunks import item_of, row_of
+from indexer.sources.base import Part, Skipped, Source, Transcript, Unreadable, Unsettled, Waiting
+from indexer.store.forgotten import Forgotten, first_item
 from indexer.store.writer import KnownFile, StoreWriter
-from schemas.items import Item, Layer
 
 log = logging.getLogger(__name__)
 
@@ -40,6 +39,7 @@ class Intake:
     def __init__(self, store: StoreWriter, learn_numbers: Callable[[Path], None]) -> None:
         """`learn_numbers` reads the registry of a project: our own numbers keep out of the way of its."""
         self._store = store
+        self._forgotten = Forgotten(store)
         self._learn_numbers = learn_numbers
         self._projects: dict[int, Path] = {}
         """By session, the project that its transcript named last."""
@@ -48,10 +48,15 @@ class Intake:
         """Bring the session of a transcript up to it; each part of it is one transaction."""
         known = self._store.file(source.name, transcript.path)
         since = known.checkpoint if known else None
-        taken = Taken(Outcome.READ, session=known.session if known else None)
+        kept = known.session if known and not self._forgotten.is_of(known) else None
+        taken = Taken(Outcome.READ, session=kept)
         is_first = True
         try:
             for part in source.read(transcript, since):
+                if taken.session is None and (gone := self._forgotten.covering(source.name, part, known)) is not None:
+                    with self._store.transaction():
+                        self._store.put_file(source.name, transcript, gone, None)
+                    return taken
                 self._learn(part.facts.project, taken.session)
                 is_from_start = is_first and (since is None or source.is_whole_record or part.is_from_start)
                 with self._store.transaction():
@@ -97,7 +102,7 @@ class Intake:
                 facts = source.facts(transcript)
             except OSError:
                 continue
-            if facts is not None:
+            if facts is not None and not self._forgotten.may_be(source.name, facts):
                 heads.append((facts.started_ms is None, facts.started_ms or 0, os.fsencode(transcript.path), facts))
         if not heads:
             return
@@ -160,7 +165,7 @@ class Intake:
 
     def _begins_like(self, session: int, part: Part) -> bool:
         first = self._store.first_item(session)
-        return first is None or first == _first_item(part)
+        return first is None or first == first_item(part)
 
     def _have_gone(self, files: list[KnownFile]) -> bool:
         return not any(os.path.lexists(file.path) for file in files)
@@ -176,12 +181,3 @@ class Intake:
     def _count(self, source: Source, transcript: Transcript, skipped: Skipped, now_ms: int) -> None:
         with self._store.transaction():
             self._store.put_skipped(source.name, transcript.path, [skipped], is_from_start=False, now_ms=now_ms)
-
-
-def _first_item(part: Part) -> Item | None:
-    """The first item of the first turn's conversation, as the store answers it."""
-    for change in part.changes:
-        if isinstance(change, Append) and change.turn == 1 and change.first == 0:
-            rows = (row_of(index, item, Layer.CONVERSATION) for index, item in enumerate(change.items))
-            return next((item_of(row, Layer.CONVERSATION) for row in rows if row is not None), None)
-    return None

@@ -114,6 +114,15 @@ class SourcesSettings(Section):
     turn_file: TurnFileSettings = Field(default_factory=TurnFileSettings)
 
 
+class HistorySettings(Section):
+    """`[history]`"""
+
+    keep_deleted: bool = Field(
+        default=True,
+        description="Whether a session stays when its agent deletes its file; else it is forgotten after a minute.",
+    )
+
+
 class AccessSettings(Section):
     """`[access]`"""
 
@@ -173,6 +182,7 @@ class Settings(BaseSettings):
     )
     server: ServerSettings = Field(default_factory=ServerSettings)
     sources: SourcesSettings = Field(default_factory=SourcesSettings)
+    history: HistorySettings = Field(default_factory=HistorySettings)
     access: AccessSettings = Field(default_factory=AccessSettings)
     limits: LimitsSettings = Field(default_factory=LimitsSettings)
     indexing: IndexingSettings = Field(default_factory=IndexingSettings)
