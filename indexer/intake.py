@@ -7,9 +7,11 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from pathlib import Path
 
-from indexer.sources.base import Part, Skipped, Source, Transcript, Unreadable, Unsettled, Waiting
-from indexer.store.forgotten import Forgotten, first_item
+from indexer.sources.base import Append, Part, Skipped, Source, Transcript, Unreadable, Unsettled, Waiting
+from indexer.store.chunks import item_of, row_of
+from indexer.store.forgotten import Forgotten
 from indexer.store.writer import KnownFile, StoreWriter
+from schemas.items import Item, Layer
 
 log = logging.getLogger(__name__)
 
@@ -53,10 +55,12 @@ class Intake:
         is_first = True
         try:
             for part in source.read(transcript, since):
-                if taken.session is None and (gone := self._forgotten.covering(source.name, part, known)) is not None:
-                    with self._store.transaction():
-                        self._store.put_file(source.name, transcript, gone, None)
-                    return taken
+                if taken.session is None:
+                    gone = self._forgotten.covering(source.name, part.facts, _first_item(part), known)
+                    if gone is not None:
+                        with self._store.transaction():
+                            self._store.put_file(source.name, transcript, gone, None)
+                        return taken
                 self._learn(part.facts.project, taken.session)
                 is_from_start = is_first and (since is None or source.is_whole_record or part.is_from_start)
                 with self._store.transaction():
@@ -165,7 +169,7 @@ class Intake:
 
     def _begins_like(self, session: int, part: Part) -> bool:
         first = self._store.first_item(session)
-        return first is None or first == first_item(part)
+        return first is None or first == _first_item(part)
 
     def _have_gone(self, files: list[KnownFile]) -> bool:
         return not any(os.path.lexists(file.path) for file in files)
@@ -181,3 +185,12 @@ class Intake:
     def _count(self, source: Source, transcript: Transcript, skipped: Skipped, now_ms: int) -> None:
         with self._store.transaction():
             self._store.put_skipped(source.name, transcript.path, [skipped], is_from_start=False, now_ms=now_ms)
+
+
+def _first_item(part: Part) -> Item | None:
+    """The first item of the first turn's conversation, as the store answers it."""
+    for change in part.changes:
+        if isinstance(change, Append) and change.turn == 1 and change.first == 0:
+            rows = (row_of(index, item, Layer.CONVERSATION) for index, item in enumerate(change.items))
+            return next((item_of(row, Layer.CONVERSATION) for row in rows if row is not None), None)
+    return None

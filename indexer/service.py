@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from pathlib import Path
 
+from indexer.commands import Done, Forgotten, Order, Progress, Refused, Ticket
 from indexer.lock import Held
 from indexer.pipeline import RETRY_SECONDS, Pipeline
 from indexer.watch import Watcher
@@ -58,6 +59,30 @@ def index_once(settings: Settings, progress: Callable[[Indexing], None]) -> None
         pipeline.close()
 
 
+def carry_out(settings: Settings, order: Order, tell: Callable[[str], None]) -> Forgotten:
+    """Have a command carried out in this process, and whatever was left of earlier ones.
+
+    Raises:
+        Held: another process writes to the data directory.
+        TurndexError: it was refused, store or index cannot be opened, or the disk is full.
+    """
+    pipeline = Pipeline(settings)
+    try:
+        ticket = pipeline.commands.submit(order)
+        while True:
+            if not pipeline.step_commands():
+                pipeline.schedule.wait(pipeline.next_due())
+            for news in ticket.heard():
+                if isinstance(news, Done):
+                    return news.answer
+                if isinstance(news, Refused):
+                    raise news.error
+                if isinstance(news, Progress):
+                    tell(news.says)
+    finally:
+        pipeline.close()
+
+
 def _run_dry(pipeline: Pipeline, progress: Callable[[Indexing], None], until: float | None = None) -> bool:
     """Do all that there is to do, or stop where that takes to a time on the monotonic clock; whether all is done."""
     told = None
@@ -90,6 +115,8 @@ def bring_up_to_date(settings: Settings, budget_s: float) -> str | None:
     except Held:
         return None
     try:
+        if pipeline.commands.are_open:
+            return f"the index is {pipeline.age}; forgetting was begun and is not finished; run: turndex index"
         found = pipeline.look()
         size = sum(transcript.size for transcript in found.changed)
         if size > budget_s * QUICK_BYTES_PER_SECOND:
@@ -130,6 +157,12 @@ class Indexer:
         self._is_stopping = True
         self._pipeline.schedule.wake()
         self._thread.join()
+
+    def submit(self, order: Order) -> Ticket:
+        """Have a command carried out; the ticket tells how that goes."""
+        ticket = self._pipeline.commands.submit(order)
+        self._pipeline.schedule.wake()
+        return ticket
 
     def status(self) -> LiveStatus:
         pipeline, now = self._pipeline, time.monotonic()

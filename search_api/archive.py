@@ -3,7 +3,7 @@
 import os
 import queue
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from importlib.metadata import version
@@ -12,6 +12,7 @@ from typing import Self
 
 import orjson
 
+from indexer.follow import FOLDER
 from indexer.index import INDEX_VERSION, IndexReader
 from indexer.lane_writer import WORDS_FOLDER
 from indexer.store.reader import StoreReader
@@ -30,6 +31,7 @@ from schemas.requests import ReadRequest, SearchRequest, SessionsRequest
 from schemas.settings import Settings, resolved
 from search_api import read, search, sessions, words_search
 from search_api.caller import Caller
+from search_api.forgetting import Doomed, sessions_to_forget
 from search_api.ranked import RankedLists
 from search_api.walk import Tools
 
@@ -49,7 +51,7 @@ class _Handles:
 
     def tools(self) -> Tools:
         """The index as it is now; to be asked for inside the snapshot of the store that it is used with."""
-        name, built_by = self.store.meta("index_folder"), self.store.meta("index_version")
+        name, built_by = self.store.meta(FOLDER), self.store.meta("index_version")
         if name is None:
             raise Unavailable(f"nothing is indexed yet in {self._data_dir}; run: turndex index")
         if built_by != INDEX_VERSION:
@@ -117,6 +119,21 @@ class Archive:
             self._idle.put(handles)
 
     def search(self, request: SearchRequest, caller: Caller) -> SearchAnswer:
+        while True:
+            folder = self._index_folder()
+            try:
+                return self._search(request, caller)
+            except Unavailable:
+                # Another index may have taken the place of the one that was searched, and that be gone.
+                if self._index_folder() == folder:
+                    raise
+
+    def _index_folder(self) -> str | None:
+        with self._handles() as handles:
+            folder: str | None = handles.store.meta(FOLDER)
+            return folder
+
+    def _search(self, request: SearchRequest, caller: Caller) -> SearchAnswer:
         started = time.monotonic()
         deadline = started + (self._limits.regex_seconds if request.mode == "regex" else self._limits.search_seconds)
         now_ms = _now_ms()
@@ -145,6 +162,12 @@ class Archive:
         with self._handles() as handles:
             return sessions.list_sessions(handles.store, request, caller, now_ms=_now_ms())
 
+    def sessions_to_forget(
+        self, references: Sequence[str], deleted_before: str | None, project: str | None, caller: Caller
+    ) -> list[Doomed]:
+        with self._handles() as handles:
+            return sessions_to_forget(handles.store, references, deleted_before, project, caller, now_ms=_now_ms())
+
     def projects(self) -> ProjectsAnswer:
         with self._handles() as handles:
             return sessions.list_projects(handles.store)
@@ -154,7 +177,7 @@ class Archive:
         with self._handles() as handles:
             store = handles.store
             projects, session_count, turns, chunks = store.counts()
-            folder = self._data_dir / str(store.meta("index_folder"))
+            folder = self._data_dir / str(store.meta(FOLDER))
             vocabulary_bytes = sessions.size_of(folder / WORDS_FOLDER)
             running = indexing(store)
             return StatusAnswer(

@@ -6,8 +6,8 @@ import sqlite3
 from collections.abc import Sequence
 from hashlib import blake2b
 
-from indexer.sources.base import Append, Part, SessionFacts
-from indexer.store.chunks import item_of, row_of
+from indexer.sources.base import SessionFacts
+from indexer.store.chunks import row_of
 from indexer.store.writer import KnownFile, StoreWriter
 from schemas.items import Item, Layer
 
@@ -89,14 +89,13 @@ class Forgotten:
         )
         return found.fetchone() is not None
 
-    def covering(self, source: str, part: Part, file: KnownFile | None) -> int | None:
-        """The forgotten session that a transcript of no kept session is of, by its first part, if it is of one.
+    def covering(self, source: str, facts: SessionFacts, first: Item | None, file: KnownFile | None) -> int | None:
+        """The forgotten session that a transcript of no kept session is of, if it is of one; `first` is its first item.
 
         That is one of the same key; of the same id where the transcript was that session's before; and of the
         same id and beginning where that session's own files are gone, so that it has moved here. A copy with
         another key is another session.
         """
-        facts = part.facts
         rows = self._db.execute(
             "SELECT session, key, salt, beginning FROM tombstones WHERE source = ?1 AND (key = ?2 OR session_id = ?3)",
             (source, facts.key, facts.session_id),
@@ -105,18 +104,9 @@ class Forgotten:
             if key == facts.key or (file is not None and file.session == session):
                 return int(session)
             has_moved = not any(os.path.lexists(known.path) for known in self._store.files_of_session(session))
-            if has_moved and beginning == _hash(first_item(part), salt):
+            if has_moved and beginning == _hash(first, salt):
                 return int(session)
         return None
-
-
-def first_item(part: Part) -> Item | None:
-    """The first item of the first turn's conversation, as the store answers it."""
-    for change in part.changes:
-        if isinstance(change, Append) and change.turn == 1 and change.first == 0:
-            rows = (row_of(index, item, Layer.CONVERSATION) for index, item in enumerate(change.items))
-            return next((item_of(row, Layer.CONVERSATION) for row in rows if row is not None), None)
-    return None
 
 
 def _hash(item: Item | None, salt: bytes) -> bytes | None:

@@ -30,6 +30,8 @@ POSITIONS = ("bulk_position", "live_position")
 NEXT = "next_"
 """Stands before the names of what is noted of an index that is made to take the place of the one in use."""
 
+_ALL_POSITIONS = POSITIONS + tuple(NEXT + name for name in POSITIONS)
+
 UNREAD_NS = -1
 """Stands for a file's mtime until it was read to its end, so that a look at the folders finds it changed."""
 
@@ -60,7 +62,7 @@ class StoreWriter:
             "SELECT max(coalesce((SELECT max(sequence) FROM chunks WHERE lane = 0), 0),"
             " coalesce((SELECT max(sequence) FROM chunks WHERE lane = 1), 0),"
             " coalesce((SELECT max(sequence) FROM removed), 0),"
-            f" coalesce((SELECT max(value) FROM meta WHERE key IN {POSITIONS + tuple(NEXT + name for name in POSITIONS)}), 0))"
+            f" coalesce((SELECT max(value) FROM meta WHERE key IN {_ALL_POSITIONS}), 0))"
         ).fetchone()[0]
         last = self._db.execute("SELECT seq FROM sqlite_sequence WHERE name = 'chunks'").fetchone()
         self._last_chunk: int = 0 if last is None else last[0]
