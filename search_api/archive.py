@@ -12,7 +12,6 @@ from typing import Self
 
 import orjson
 
-from indexer.follow import FOLDER
 from indexer.index import INDEX_VERSION, IndexReader
 from indexer.lane_writer import WORDS_FOLDER
 from indexer.store.reader import StoreReader
@@ -51,7 +50,7 @@ class _Handles:
 
     def tools(self) -> Tools:
         """The index as it is now; to be asked for inside the snapshot of the store that it is used with."""
-        name, built_by = self.store.meta(FOLDER), self.store.meta("index_version")
+        name, built_by = self.store.meta("index_folder"), self.store.meta("index_version")
         if name is None:
             raise Unavailable(f"nothing is indexed yet in {self._data_dir}; run: turndex index")
         if built_by != INDEX_VERSION:
@@ -130,7 +129,7 @@ class Archive:
 
     def _index_folder(self) -> str | None:
         with self._handles() as handles:
-            folder: str | None = handles.store.meta(FOLDER)
+            folder: str | None = handles.store.meta("index_folder")
             return folder
 
     def _search(self, request: SearchRequest, caller: Caller) -> SearchAnswer:
@@ -177,7 +176,7 @@ class Archive:
         with self._handles() as handles:
             store = handles.store
             projects, session_count, turns, chunks = store.counts()
-            folder = self._data_dir / str(store.meta(FOLDER))
+            folder = self._data_dir / str(store.meta("index_folder"))
             vocabulary_bytes = sessions.size_of(folder / WORDS_FOLDER)
             running = indexing(store)
             return StatusAnswer(
