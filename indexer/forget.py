@@ -23,7 +23,6 @@ from indexer.follow import IndexFollower, drop_successor, has_successor, other_f
 from indexer.store import forgotten
 from indexer.store.schema import STORE_FILE
 from indexer.store.writer import StoreWriter
-from schemas.errors import Unavailable
 from schemas.texts import counted
 
 log = logging.getLogger(__name__)
@@ -33,6 +32,9 @@ GONE_SECONDS = 60.0
 
 LOG_RETRY_SECONDS = 0.2
 """How soon the write-ahead log is cut again that a reader was still using."""
+
+ROOM_RETRY_SECONDS = 5.0
+"""How soon it is seen again whether there is room on the disk."""
 
 SLICE_BYTES = 2_000_000
 
@@ -56,6 +58,8 @@ class Forgetting:
         self._successor: IndexFollower | None = None
         self._is_written_anew = False
         self._retry_at: float | None = None
+        self.waits_for: str | None = None
+        """What it takes to go on, in words, where that is not only time."""
 
     def next_due(self) -> float | None:
         """When `step` has something to do, on the monotonic clock; None: when something changes."""
@@ -84,7 +88,7 @@ class Forgetting:
 
         Raises:
             ValueError, OSError: the index could not be written, or an old one not removed: call again.
-            Unavailable: there is not enough room, or the index can be neither opened nor made anew.
+            Unavailable: the index can be neither opened nor made anew.
         """
         if not self._commands.are_open or (self._retry_at is not None and time.monotonic() < self._retry_at):
             return False, index
@@ -111,7 +115,9 @@ class Forgetting:
         if scratch.is_dir():
             shutil.rmtree(scratch)
         if not self._is_written_anew:
-            self._require_room()
+            if not self._has_room():
+                self._retry_at = time.monotonic() + ROOM_RETRY_SECONDS
+                return False
             self._store.purge()
             self._is_written_anew = True
         if not self._store.empty_log():
@@ -121,12 +127,13 @@ class Forgetting:
             self._commands.advance(orders, Step.PURGED)
         return True
 
-    def _require_room(self) -> None:
-        size = (self._data_dir / STORE_FILE).stat().st_size
-        if shutil.disk_usage(self._data_dir).free < size * PURGE_SIZES:
-            room = f"{size * PURGE_SIZES / 1e9:.1f} GB of the disk must be free for a while"
-            self._commands.tell(f"{room} to write the store anew")
-            raise Unavailable(f"forgetting waits: {room}; it is finished when there is room")
+    def _has_room(self) -> bool:
+        size = (self._data_dir / STORE_FILE).stat().st_size * PURGE_SIZES
+        self.waits_for = None
+        if shutil.disk_usage(self._data_dir).free < size:
+            self.waits_for = f"forgetting waits until {size / 1e9:.1f} GB of the disk are free, to write the store anew"
+            self._commands.tell(self.waits_for)
+        return self.waits_for is None
 
     def _replace(self, index: IndexFollower) -> tuple[bool, IndexFollower]:
         is_begun = bool(self._commands.at(Step.REPLACING))

@@ -71,8 +71,9 @@ REGISTRY_SECONDS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0)
 class Pipeline:
     """All of the write side, for one thread that calls `look` and then `step` again and again."""
 
-    def __init__(self, settings: Settings) -> None:
-        """
+    def __init__(self, settings: Settings, *, is_brief: bool = False) -> None:
+        """`is_brief`: whether it is for a moment only, in which nothing is begun to be forgotten.
+
         Raises:
             Held: another process writes to the data directory.
             Unavailable: store or index cannot be opened.
@@ -96,7 +97,7 @@ class Pipeline:
                 self._store,
                 self.commands,
                 self.schedule.wake,
-                keeps_deleted=settings.history.keep_deleted,
+                keeps_deleted=settings.history.keep_deleted or is_brief,
             )
             opened.pop_all()  # `close` sees to them from here on
         self._intake = Intake(self._store, self._read_registry)
@@ -220,7 +221,15 @@ class Pipeline:
             return True
         if not self._has_room():
             raise Unavailable(str(self.stands_still))
-        return self._step_forget()
+        has_moved = self._step_forget()
+        if self.forgetting_waits_for is not None:
+            raise Unavailable(f"{self.forgetting_waits_for}; the next start goes on with it")
+        return has_moved
+
+    @property
+    def forgetting_waits_for(self) -> str | None:
+        """What it takes to go on forgetting, in words, where that is not only time."""
+        return self._forgetting.waits_for
 
     def _step_forget(self) -> bool:
         if not self._backlog and self.schedule.next_due() is None and self._forgetting.note_gone():

@@ -111,7 +111,7 @@ def bring_up_to_date(settings: Settings, budget_s: float) -> str | None:
     """
     until = time.monotonic() + budget_s
     try:
-        pipeline = Pipeline(settings)
+        pipeline = Pipeline(settings, is_brief=True)
     except Held:
         return None
     try:
@@ -174,6 +174,7 @@ class Indexer:
             note
             for note in (
                 pipeline.stands_still,
+                pipeline.forgetting_waits_for,
                 self._failure,
                 self._watcher.failure
                 and f"folders are looked through every second, watching failed: {self._watcher.failure}",

@@ -110,7 +110,7 @@ def test_sessions_whose_files_have_been_gone_for_long_are_forgotten_together(
     [
         ([], "name a session"),
         (["secret-0001:3"], "forgotten as a whole"),
-        (["nobody-0001"], "there is no session"),
+        (["nobody said so"], "there is no session"),
         (["--deleted-before", "soon"], "takes an age"),
     ],
 )

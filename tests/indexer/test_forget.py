@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 import zstandard
 
+import indexer.forget
 from indexer.commands import Commands, Forget, Forgotten, Order, Step
 from indexer.follow import FOLDER_PREFIX, IndexFollower
 from indexer.forget import GONE_SECONDS, Forgetting
@@ -22,7 +23,7 @@ from indexer.store import compression, writer
 from indexer.store.schema import STORE_FILE, create_or_open
 from indexer.store.writer import StoreWriter
 from indexer.vocabulary import Fits, VocabularyReader
-from schemas.errors import InvalidArgument
+from schemas.errors import InvalidArgument, Unavailable
 from schemas.settings import Settings
 from search_api.archive import Archive
 from tests.indexer.archives import (
@@ -304,6 +305,16 @@ def test_what_a_killed_process_left_in_scratch_goes_too(settings: Settings) -> N
     left.mkdir(parents=True)
     (left / "copy.db").write_bytes(SECRET.encode())
     forget(settings, "secret", "17900000099900")
+    assert traces(settings) == []
+
+
+def test_without_room_to_write_the_store_anew_it_waits(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(indexer.forget, "PURGE_SIZES", 10**12)
+        with pytest.raises(Unavailable, match="are free"):
+            forget(settings, "secret", "17900000099900")
+    assert found_in(settings, SECRET) == []
+    index(settings)
     assert traces(settings) == []
 
 
