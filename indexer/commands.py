@@ -124,6 +124,7 @@ class Commands:
         self._inbox: list[Ticket] = []
         self._tickets: list[Ticket] = []
         """Of orders that are stored and not done."""
+        self._told_last = ""
         self.are_open = bool(self.at(*(step for step in Step if step is not Step.DONE)))
         """Whether there are commands to be carried out."""
 
@@ -194,7 +195,10 @@ class Commands:
         )
 
     def tell(self, says: str) -> None:
-        """Tell everyone who waits what is being done now."""
+        """Tell everyone who waits what is being done now, unless that was the last that they heard."""
+        if says == self._told_last:
+            return
+        self._told_last = says
         for ticket in self._tickets:
             ticket.tell(Progress(says))
 

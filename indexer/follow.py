@@ -142,6 +142,13 @@ class IndexFollower:
         """Whether what the store held when the index was made anew is not yet all in it."""
         return self._reached.rebuild is not None
 
+    def share_rebuilt(self) -> float:
+        """How much of the store's turns is in an index that is made anew, from 0 to 1."""
+        if self._reached.rebuild is None:
+            return 1.0
+        turns, left = self._store.count_turns(self._reached.rebuild)
+        return 1 - left / turns if turns else 1.0
+
     # The folder `live`.
 
     def put_live(self, limit_bytes: int) -> int:

@@ -147,11 +147,12 @@ class Forgetting:
         if not is_begun:
             with self._store.transaction():
                 self._commands.advance(self._commands.at(Step.PURGED), Step.REPLACING)
-            self._commands.tell("the index is made anew from what is left")
         successor = self._successor
-        has_moved = successor.step_bulk(SLICE_BYTES, is_last=True)
+        if not is_begun or successor.step_bulk(SLICE_BYTES, is_last=True):
+            self._commands.tell(f"the index is made anew from what is left: {successor.share_rebuilt():.0%}")
+            return True, index
         if not successor.has_all_of(index):
-            return has_moved, index
+            return False, index
         successor.take_over()
         self._successor = None
         index.close()

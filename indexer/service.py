@@ -70,8 +70,7 @@ def carry_out(settings: Settings, order: Order, tell: Callable[[str], None]) -> 
     try:
         ticket = pipeline.commands.submit(order)
         while True:
-            if not pipeline.step_commands():
-                pipeline.schedule.wait(pipeline.next_due())
+            has_moved = pipeline.step_commands()
             for news in ticket.heard():
                 if isinstance(news, Done):
                     return news.answer
@@ -79,6 +78,8 @@ def carry_out(settings: Settings, order: Order, tell: Callable[[str], None]) -> 
                     raise news.error
                 if isinstance(news, Progress):
                     tell(news.says)
+            if not has_moved:
+                pipeline.schedule.wait(pipeline.next_due())
     finally:
         pipeline.close()
 

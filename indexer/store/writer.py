@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 import orjson
 
+from indexer.order import TurnKey
 from indexer.sources.base import Append, Checkpoint, Part, Patch, SessionFacts, Skipped, Transcript
 from indexer.store import chunks
 from indexer.store.chunks import Row
@@ -436,6 +437,14 @@ class StoreWriter:
     def _next_sequence(self) -> int:
         self._sequence += 1
         return self._sequence
+
+    def count_turns(self, before: TurnKey) -> tuple[int, int]:
+        """How many turns there are, and how many of them stand before a place in the order."""
+        turns: int = self._db.execute("SELECT count(*) FROM turns").fetchone()[0]
+        left: int = self._db.execute(
+            "SELECT count(*) FROM turns WHERE (at, session, turn) < (?, ?, ?)", before
+        ).fetchone()[0]
+        return turns, left
 
     # Files.
 
