@@ -14,7 +14,7 @@ import logging
 import shutil
 import uuid
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +32,9 @@ from schemas.errors import Unavailable
 log = logging.getLogger(__name__)
 
 FOLDER_PREFIX = "index-"
+
+GONE_SUFFIX = ".gone"
+"""Ends the name of one that is being removed."""
 
 FOLDER = "index_folder"
 VERSION = "index_version"
@@ -120,7 +123,7 @@ class IndexFollower:
         folder = self.folder
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         for other in other_folders(self._data_dir, self._store):
-            shutil.rmtree(other, ignore_errors=True)  # readers that still have it open keep their mapping
+            remove_folder(other, ignore_errors=True)
         rebuild = self._noted(REBUILD_POSITION)
         self._reached = Reached(
             int(self._noted(POSITIONS[BULK])), None if rebuild is None else tuple(orjson.loads(rebuild))
@@ -327,6 +330,20 @@ def other_folders(data_dir: Path, store: StoreWriter) -> list[Path]:
     """Folders of an index that is neither in use nor made to be."""
     kept = {store.meta(FOLDER), store.meta(NEXT + FOLDER)}
     return [folder for folder in data_dir.glob(f"{FOLDER_PREFIX}*") if folder.name not in kept]
+
+
+def remove_folder(folder: Path, *, ignore_errors: bool = False) -> None:
+    """Remove a folder of an index at once; readers that still have it open keep their mapping.
+
+    Raises:
+        OSError: it cannot be removed, and that is not to be ignored.
+    """
+    gone = folder if folder.suffix == GONE_SUFFIX else folder.with_suffix(GONE_SUFFIX)
+    with suppress(OSError):
+        folder.rename(gone)  # whoever is about to open it finds all of it or nothing
+    for path in (gone, folder):
+        if path.exists():
+            shutil.rmtree(path, ignore_errors=ignore_errors)
 
 
 def has_successor(store: StoreWriter) -> bool:

@@ -19,7 +19,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from indexer.commands import Commands, Forget, Forgotten, Order, Step
-from indexer.follow import IndexFollower, drop_successor, has_successor, other_folders
+from indexer.follow import IndexFollower, drop_successor, has_successor, other_folders, remove_folder
 from indexer.store import forgotten
 from indexer.store.schema import STORE_FILE
 from indexer.store.writer import StoreWriter
@@ -160,7 +160,7 @@ class Forgetting:
 
     def _finish(self) -> None:
         for folder in other_folders(self._data_dir, self._store):
-            shutil.rmtree(folder)  # readers that still have it open keep their mapping
+            remove_folder(folder)
         with self._store.transaction():
             self._commands.advance(self._commands.at(Step.REPLACING), Step.DONE)
         self._commands.tell_done()

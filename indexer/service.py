@@ -98,6 +98,8 @@ def _run_dry(pipeline: Pipeline, progress: Callable[[Indexing], None], until: fl
             return True
         elif pipeline.stands_still:
             raise Unavailable(pipeline.stands_still)
+        elif pipeline.forgetting_waits_for:
+            raise Unavailable(pipeline.forgetting_waits_for)
         else:
             due = pipeline.next_due()
             if until is not None and due is not None and due >= until:

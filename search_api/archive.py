@@ -119,20 +119,12 @@ class Archive:
 
     def search(self, request: SearchRequest, caller: Caller) -> SearchAnswer:
         while True:
-            folder = self._index_folder()
-            try:
-                return self._search(request, caller)
-            except Unavailable:
-                # Another index may have taken the place of the one that was searched, and that be gone.
-                if self._index_folder() == folder:
-                    raise
+            answer = self._search(request, caller)
+            if answer is not None:
+                return answer
 
-    def _index_folder(self) -> str | None:
-        with self._handles() as handles:
-            folder: str | None = handles.store.meta("index_folder")
-            return folder
-
-    def _search(self, request: SearchRequest, caller: Caller) -> SearchAnswer:
+    def _search(self, request: SearchRequest, caller: Caller) -> SearchAnswer | None:
+        """The answer; None where another index took the place of the one that was searched, and that is gone."""
         started = time.monotonic()
         deadline = started + (self._limits.regex_seconds if request.mode == "regex" else self._limits.search_seconds)
         now_ms = _now_ms()
@@ -141,16 +133,25 @@ class Archive:
             return time.monotonic() > deadline
 
         with self._handles() as handles:
-            tools = handles.tools()
-            if request.mode == "words":
-                order = request.order or "best"
-                answer = words_search.search_words(
-                    tools, request, caller, order=order, now_ms=now_ms, is_late=is_late, lists=self._ranked
-                )
-            else:
-                answer = search.search(tools, request, caller, now_ms=now_ms, is_late=is_late)
+            try:
+                tools = handles.tools()
+                if request.mode == "words":
+                    order = request.order or "best"
+                    answer = words_search.search_words(
+                        tools, request, caller, order=order, now_ms=now_ms, is_late=is_late, lists=self._ranked
+                    )
+                else:
+                    answer = search.search(tools, request, caller, now_ms=now_ms, is_late=is_late)
+            except Unavailable:
+                if self._is_index_in_use(handles.store.meta("index_folder")):
+                    raise
+                return None
             took_ms = round((time.monotonic() - started) * 1000, 3)
             return replace(answer, indexing=indexing(handles.store), took_ms=took_ms)
+
+    def _is_index_in_use(self, name: str | None) -> bool:
+        with self._handles() as now:
+            return bool(now.store.meta("index_folder") == name)
 
     def read(self, request: ReadRequest, caller: Caller) -> ReadAnswer:
         """`request.max_chars` None means uncut: a door sets its own default before it calls."""
