@@ -25,8 +25,12 @@ from indexer.order import TurnKey
 from indexer.store.schema import open_for_reading
 from schemas.errors import Unavailable
 
-COMMIT_BYTES = 30_000_000
-"""Text handed to the index between two commits, and so what a crash makes it do again."""
+COMMIT_BYTES = 100_000_000
+"""Text handed to the index between two commits, and so what a crash makes it do again: few large commits leave few
+segments, which need not be merged, and are searched faster."""
+
+FIRST_COMMIT_BYTES = 10_000_000
+"""The same of the first one, as there is nothing to search before it; doubled with each."""
 
 SLICE_BYTES = 2_000_000
 """Text handed to it between two looks at standard input."""
@@ -93,6 +97,10 @@ class BulkProcess:
         with suppress(BrokenPipeError):
             self._process.stdin.close()
 
+    @property
+    def has_ended(self) -> bool:
+        return not self._reader.is_alive() and self._process.poll() is not None
+
     def close(self) -> None:
         """Let it end, and wait for that; what it did not report is to be done again."""
         assert self._process.stdout is not None
@@ -139,14 +147,16 @@ class _Orders:
 
 
 def _run(writer: LaneWriter, orders: _Orders) -> None:
+    commit_bytes = FIRST_COMMIT_BYTES
     is_idle = True
     while True:
         orders.read(is_waiting=is_idle)
         if orders.has_ended:
             return
         handed = writer.put(SLICE_BYTES, orders.up_to)
-        is_due = writer.uncommitted_bytes >= COMMIT_BYTES or (not handed and orders.is_last and writer.has_news)
+        is_due = writer.uncommitted_bytes >= commit_bytes or (not handed and orders.is_last and writer.has_news)
         if is_due:
+            commit_bytes = min(2 * commit_bytes, COMMIT_BYTES)
             reached = writer.commit()
             sys.stdout.buffer.write(orjson.dumps([reached.position, reached.rebuild, writer.words()]) + b"\n")
             sys.stdout.buffer.flush()

@@ -47,8 +47,8 @@ _NOTES = (FOLDER, VERSION, REBUILD_POSITION, WORDS_BYTES, *POSITIONS)
 PROCESS_CHUNKS = 8_000
 """With more chunks due for `bulk` a process of its own is worth its start."""
 
-AHEAD_CHUNKS = 100_000
-"""How far a scan may store ahead of what is found; some 100 MB of text, which is three commits of `bulk`."""
+AHEAD_CHUNKS = 300_000
+"""How far a scan may store ahead of what is found; some 300 MB of text, or three commits of `bulk`."""
 
 
 class IndexFollower:
@@ -212,14 +212,21 @@ class IndexFollower:
             self._open_or_start_anew()
         if not self.is_bulk_due:
             if is_last and isinstance(self._bulk, BulkProcess):
-                self._bulk.end()
-                self._is_much_expected = False
+                self._let_end(self._bulk)
             return False
         self._choose_writer_of_bulk()
         if isinstance(self._bulk, BulkProcess):
             return self._step_process(self._bulk, is_last)
         assert self._bulk is not None
         return self._step_here(self._bulk, limit_bytes, is_last)
+
+    def _let_end(self, process: BulkProcess) -> None:
+        self._is_much_expected = False
+        if not process.is_ending:
+            process.end()
+        elif process.has_ended:
+            process.close()
+            self._bulk = None
 
     def _choose_writer_of_bulk(self) -> None:
         if isinstance(self._bulk, BulkProcess) and not self._bulk.is_ending:

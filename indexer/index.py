@@ -30,7 +30,7 @@ _TOKENIZER = "spaces"
 _TERMS = "terms"
 _JOINTS = "joints"
 _KIND_KEYS = {kind: key for key, kind in enumerate(Kind)}
-_HEAP_BYTES = (96_000_000, 32_000_000)
+_HEAP_BYTES = (256_000_000, 32_000_000)
 REMEMBERED_FREQUENCIES = 20_000
 
 LOCK_SECONDS = 10.0

@@ -13,11 +13,8 @@ from indexer.vocabulary import Fits, VocabularyReader
 from indexer.words import STRIDE_CHARS, WINDOW_CHARS, QueryTerm, query_joints, query_terms, windows
 from schemas.folding import fold
 
-FEW_WORDS = 256
+FEW_WORDS = 512
 """A fragment that no more words have is quickly completed to all of them, and the plan with it."""
-
-FEW_NEIGHBOURS = 12
-"""The same of an end of several words, as each of its words makes a phrase of its own."""
 
 MANY_WORDS = 20_000
 """A fragment that more words have tells chunks apart too little to be worth looking up."""
@@ -28,11 +25,11 @@ MANY_JOINTS = 2_000
 FEW_PHRASES = 32
 """So many ways to complete both ends of several words are spelled out whole."""
 
-SPELLED_WORDS = 200
+SPELLED_WORDS = 64
 """Of the words that one end may stand for so many, the most frequent, get phrases of their own; the rest of
 them are in few chunks, where it is enough to ask for any of them."""
 
-SPELLED_NEIGHBOURS = 24
+SPELLED_NEIGHBOURS = 10
 """The same at each end of a query of two words, where every two of them make a phrase."""
 
 Frequency = Callable[[str], int]
@@ -57,8 +54,6 @@ def plan_text(query: str, vocabulary: VocabularyReader, frequency: Frequency, mo
     terms = list(query_terms(needle))
     if not terms:
         return TextPlan(Anything(), True)  # characters that are white space to some only: the index has none of them
-    if len(terms) > 1 and most_words == FEW_WORDS:
-        most_words = FEW_NEIGHBOURS
     ends = [_completed(term, vocabulary, most_words) for term in terms]
     is_complete = all(words is not None for words in ends)
     if any(words == [] for words in ends):

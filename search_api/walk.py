@@ -38,8 +38,11 @@ LARGEST_WINDOW_TURNS = 300_000
 FEW_CHUNKS = 512
 """A query with so few chunks at most is searched for in one window."""
 
-FEW_CANDIDATES = 1024
-"""So many chunks are verified sooner than the words are looked up that would tell some of them apart."""
+FEW_CANDIDATES, MANY_CANDIDATES = 4096, 8192
+"""So many chunks of a folder are verified sooner than the words are looked up that would tell some of them apart:
+many where enough of those before did match."""
+
+ENOUGH_MATCHES = 1 / 128
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,7 +194,9 @@ class Walk:
         if isinstance(query, Anything):
             return None
         with self.cost.timed("candidates"):
-            places = self.tools.index.few_candidates(query, self._window(after, end, within), FEW_CANDIDATES)
+            is_worth_it = self.cost.matched >= self.cost.verified * ENOUGH_MATCHES
+            most = MANY_CANDIDATES if is_worth_it else FEW_CANDIDATES
+            places = self.tools.index.few_candidates(query, self._window(after, end, within), most)
         return None if places is None else self._named(query, places, after, end)
 
     def _between(self, query: ChunkQuery, after: TurnKey, end: TurnKey | None, within: Scope) -> Iterator[_Turns]:

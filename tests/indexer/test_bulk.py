@@ -11,6 +11,7 @@ from indexer.bulk import BulkProcess
 from indexer.lane_writer import LaneWriter
 from indexer.pipeline import Pipeline
 from tests.indexer.archives import Transcripts, agent, append, found_in, hits, index, user, write_record
+from tests.waiting import wait_for
 
 TURNS = 40
 
@@ -54,6 +55,7 @@ def test_a_scan_by_two_processes_finds_what_a_scan_by_one_finds(
         process = process_of(pipeline)
         run(pipeline)
         assert process.is_ending
+        wait_for(lambda: not pipeline.step() and pipeline._follower._bulk is None, "the process is gone")
     monkeypatch.setattr("indexer.follow.PROCESS_CHUNKS", 10**9)
     index(one)
     for query in ("parser", "arse", "é 7", "by-3", "s o"):

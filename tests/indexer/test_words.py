@@ -155,6 +155,9 @@ def test_texts_are_cut_into_terms(text: str, terms: str) -> None:
         ("ab  cd", set()),
         ("ab. cd", set()),
         ("x y", {"xy"}),
+        ("src/parser.rs a_b", {"rc/pa", "er.rs", "rsa", "a_b"}),
+        ("ab🎉cd", {"ab🎉cd"}),
+        ("ab错cd", {"ab错", "错cd"}),
     ],
 )
 def test_words_with_a_space_between_them_have_a_joint(text: str, joints: set[str]) -> None:
@@ -171,6 +174,10 @@ def test_words_with_a_space_between_them_have_a_joint(text: str, joints: set[str
         ("is a b c off", [QueryJoint("isa", True), QueryJoint("cof", True)]),
         ("错 ab", []),
         ("(ab cd", [QueryJoint("abcd", True)]),
+        ("or/ch", [QueryJoint("or/ch", True)]),
+        ("foo.bar.b", [QueryJoint("oo.ba", True), QueryJoint("ar.b", False)]),
+        ("foo.bar(", [QueryJoint("oo.ba", True)]),
+        ("ab错", [QueryJoint("ab错", True)]),
         ("ab", []),
     ],
 )
