@@ -5,20 +5,21 @@ import shutil
 import sqlite3
 import threading
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 import zstandard
 
+import indexer.follow
 import indexer.forget
-from indexer.commands import Commands, Forget, Forgotten, Order, Step
+from indexer.commands import Commands, Done, Forget, Forgotten, Order, Progress, Step
 from indexer.follow import FOLDER_PREFIX, IndexFollower
 from indexer.forget import GONE_SECONDS, Forgetting
 from indexer.index import IndexReader
 from indexer.lane_writer import WORDS_FOLDER
-from indexer.service import carry_out
+from indexer.service import Indexer, carry_out
 from indexer.store import compression, writer
 from indexer.store.schema import STORE_FILE, create_or_open
 from indexer.store.writer import StoreWriter
@@ -39,6 +40,7 @@ from tests.indexer.archives import (
     user,
     write_record,
 )
+from tests.waiting import wait_for
 
 SECRET = "zyxwolfram"
 ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
@@ -316,6 +318,52 @@ def test_without_room_to_write_the_store_anew_it_waits(settings: Settings, monke
     assert found_in(settings, SECRET) == []
     index(settings)
     assert traces(settings) == []
+
+
+def test_a_process_of_its_own_makes_a_large_index_anew(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(indexer.follow, "PROCESS_CHUNKS", 0)
+    others = found_in(settings, "parser")
+    forget(settings, "secret", "17900000099900")
+    assert traces(settings) == []
+    assert found_in(settings, "parser") == others
+
+
+def test_what_is_written_meanwhile_is_found(
+    transcripts: Transcripts, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(indexer.follow, "PROCESS_CHUNKS", 0)
+    order = Order(id="f", command=Forget(sessions=(session_of(settings, "secret").id,)))
+    with running(settings) as indexer_:
+        written = 0
+        for news in indexer_.submit(order).follow():
+            if isinstance(news, Progress):
+                append(transcripts.turns / "t1.turns.jsonl", user("written meanwhile"))
+                written += 1
+        assert isinstance(news, Done)
+        assert written >= 2
+        wait_for(lambda: len(found_in(settings, "written meanwhile")) == written, "it is found")
+    assert len(found_in(settings, "parser")) == 24
+
+
+def test_a_server_forgets_a_session_a_minute_after_its_file_went(
+    transcripts: Transcripts, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(indexer.forget, "GONE_SECONDS", 1.0)
+    settings = transcripts.settings(history={"keep_deleted": False})
+    with running(settings):
+        (transcripts.turns / "secret.turns.jsonl").unlink()
+        wait_for(lambda: "secret" not in {one.session_id for one in sessions_of(settings).values()}, "it is forgotten")
+    assert len(found_in(settings, "parser")) == 24
+
+
+@contextmanager
+def running(settings: Settings) -> Iterator[Indexer]:
+    started = Indexer(settings)
+    started.start()
+    try:
+        yield started
+    finally:
+        started.stop()
 
 
 def test_numbers_are_not_given_again(transcripts: Transcripts, settings: Settings) -> None:
