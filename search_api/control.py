@@ -18,6 +18,7 @@ What was accepted is carried out whether or not the caller waits for it.
 
 import logging
 import os
+import select
 import socket
 import struct
 import threading
@@ -52,20 +53,31 @@ Submit = Callable[[Order], Ticket]
 
 @contextmanager
 def listening_for_commands(data_dir: Path, submit: Submit) -> Iterator[None]:
-    """Take orders until the block ends; for the process that holds the data directory."""
+    """Take orders until the block ends; for the process that holds the data directory.
+
+    Where its file system has no sockets there are none, and the log says so.
+    """
     path = data_dir / SOCKET_FILE
-    path.unlink(missing_ok=True)  # of a server that was killed
-    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener, _short(data_dir) as address:
-        listener.bind(address)
-        path.chmod(0o600)  # before anybody can connect
-        listener.listen()
-        thread = threading.Thread(target=_accept, args=(listener, submit), name="turndex-control")
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
+        try:
+            path.unlink(missing_ok=True)  # of a server that was killed
+            with _short(data_dir) as address:
+                listener.bind(address)
+            path.chmod(0o600)  # before anybody can connect
+            listener.listen()
+        except OSError as error:
+            log.warning("commands that write cannot reach this server: %s: %s", path, error.strerror or error)
+            yield
+            return
+        ending, end = socket.socketpair()
+        thread = threading.Thread(target=_accept, args=(listener, ending, submit), name="turndex-control")
         thread.start()
         try:
             yield
         finally:
-            listener.shutdown(socket.SHUT_RDWR)
+            end.close()
             thread.join()
+            ending.close()
             path.unlink(missing_ok=True)
 
 
@@ -114,12 +126,13 @@ def _short(data_dir: Path) -> Iterator[str]:
         yield f"{folder}/d/{SOCKET_FILE}"
 
 
-def _accept(listener: socket.socket, submit: Submit) -> None:
+def _accept(listener: socket.socket, ending: socket.socket, submit: Submit) -> None:
+    """Serve whoever connects, each in a thread of its own, until the other end of `ending` is closed."""
     while True:
-        try:
-            connection, _ = listener.accept()
-        except OSError:
-            return  # it was shut down
+        ready, _, _ = select.select([listener, ending], [], [])
+        if ending in ready:
+            return
+        connection, _ = listener.accept()
         threading.Thread(target=_serve, args=(connection, submit), name="turndex-order", daemon=True).start()
 
 

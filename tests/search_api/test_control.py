@@ -62,6 +62,13 @@ def test_a_path_that_is_too_long_for_an_address_is_reached_all_the_same(tmp_path
         assert ask_server(deep, ORDER, print) == done
 
 
+def test_where_there_can_be_no_socket_the_server_serves_without(tmp_path: Path) -> None:
+    (tmp_path / SOCKET_FILE).mkdir()
+    with answering(tmp_path) as orders:
+        assert ask_server(tmp_path, ORDER, print) is None
+    assert not orders
+
+
 @pytest.mark.parametrize(
     ("news", "says"),
     [
