@@ -137,7 +137,10 @@ CREATE TABLE roots(
     why_unavailable TEXT,
     PRIMARY KEY(source, path)
 ) WITHOUT ROWID;
+"""
 
+# What was asked to be written, and what was forgotten.
+_COMMANDS = """
 CREATE TABLE commands(                        -- what was asked to be written, by the id that the caller gave it
     id TEXT PRIMARY KEY,
     body TEXT NOT NULL,                       -- JSON; no text of a transcript
@@ -165,9 +168,19 @@ CREATE TRIGGER session_back AFTER UPDATE OF is_deleted ON sessions WHEN old.is_d
 END;
 """
 
+# By the version that they start from. What a store keeps may be nowhere else any more, so it is never made anew.
+_MIGRATIONS = {
+    1: f"""
+{_COMMANDS}
+INSERT INTO deletions SELECT id, CAST(strftime('%s', 'now') AS INTEGER) * 1000 FROM sessions WHERE is_deleted;
+""",
+}
+
 
 def create_or_open(data_dir: Path) -> sqlite3.Connection:
     """The writer's connection; there is one, in the process that holds the data directory.
+
+    A store of an earlier version is brought up to this one.
 
     Raises:
         Unavailable: the database cannot be opened, or was written by a newer version.
@@ -183,9 +196,11 @@ def create_or_open(data_dir: Path) -> sqlite3.Connection:
         connection.execute("PRAGMA cache_size = -32768")
         version = _version(connection)
         if version == 0:
-            connection.executescript(f"BEGIN; {_TABLES} PRAGMA user_version = {SCHEMA_VERSION}; COMMIT;")
-        elif version != SCHEMA_VERSION:
+            connection.executescript(f"BEGIN; {_TABLES} {_COMMANDS} PRAGMA user_version = {SCHEMA_VERSION}; COMMIT;")
+        elif version not in (SCHEMA_VERSION, *_MIGRATIONS):
             raise _other_version(path, version)
+        for earlier in range(version or SCHEMA_VERSION, SCHEMA_VERSION):
+            connection.executescript(f"BEGIN; {_MIGRATIONS[earlier]} PRAGMA user_version = {earlier + 1}; COMMIT;")
     except (sqlite3.Error, OSError) as error:
         raise Unavailable(f"the store {path} cannot be opened: {error}; run: turndex doctor") from error
     return connection

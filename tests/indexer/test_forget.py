@@ -234,6 +234,23 @@ def deleted_earlier(settings: Settings, seconds: float) -> None:
         store.execute("UPDATE deletions SET at = at - ?", (int(seconds * 1000),))
 
 
+def test_a_store_of_before_there_were_commands_is_brought_up_to_date(
+    transcripts: Transcripts, settings: Settings
+) -> None:
+    (transcripts.turns / "secret.turns.jsonl").unlink()
+    index(settings)
+    before = contents(settings)
+    with closing(sqlite3.connect(settings.data_dir / STORE_FILE)) as store:
+        store.executescript(
+            "DROP TABLE commands; DROP TABLE tombstones; DROP TRIGGER session_deleted; DROP TRIGGER session_back;"
+            "DROP TABLE deletions; PRAGMA user_version = 1;"
+        )
+    index(settings)
+    assert contents(settings) == before
+    forget(settings, "secret", "17900000099900")
+    assert traces(settings) == []
+
+
 class Ended(Exception):
     """Stands for the end of the process."""
 
