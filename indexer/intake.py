@@ -9,6 +9,7 @@ from pathlib import Path
 
 from indexer.sources.base import Append, Part, Skipped, Source, Transcript, Unreadable, Unsettled, Waiting
 from indexer.store.chunks import item_of, row_of
+from indexer.store.forgotten import Forgotten
 from indexer.store.writer import KnownFile, StoreWriter
 from schemas.items import Item, Layer
 
@@ -40,6 +41,7 @@ class Intake:
     def __init__(self, store: StoreWriter, learn_numbers: Callable[[Path], None]) -> None:
         """`learn_numbers` reads the registry of a project: our own numbers keep out of the way of its."""
         self._store = store
+        self._forgotten = Forgotten(store)
         self._learn_numbers = learn_numbers
         self._projects: dict[int, Path] = {}
         """By session, the project that its transcript named last."""
@@ -48,10 +50,17 @@ class Intake:
         """Bring the session of a transcript up to it; each part of it is one transaction."""
         known = self._store.file(source.name, transcript.path)
         since = known.checkpoint if known else None
-        taken = Taken(Outcome.READ, session=known.session if known else None)
+        kept = known.session if known and not self._forgotten.is_of(known) else None
+        taken = Taken(Outcome.READ, session=kept)
         is_first = True
         try:
             for part in source.read(transcript, since):
+                if taken.session is None:
+                    gone = self._forgotten.covering(source.name, part.facts, _first_item(part), known)
+                    if gone is not None:
+                        with self._store.transaction():
+                            self._store.put_file(source.name, transcript, gone, None)
+                        return taken
                 self._learn(part.facts.project, taken.session)
                 is_from_start = is_first and (since is None or source.is_whole_record or part.is_from_start)
                 with self._store.transaction():
@@ -97,7 +106,7 @@ class Intake:
                 facts = source.facts(transcript)
             except OSError:
                 continue
-            if facts is not None:
+            if facts is not None and not self._forgotten.may_be(source.name, facts):
                 heads.append((facts.started_ms is None, facts.started_ms or 0, os.fsencode(transcript.path), facts))
         if not heads:
             return
