@@ -4,14 +4,19 @@ The store is written first, then the index, then how far the index has come. A c
 repeats work and loses none, since writing a chunk twice is writing it once. An index that is missing,
 damaged or of another version is made anew in a folder of its own, newest turns first, and every search
 goes on over what it holds so far.
+
+An index that must not be in use any more, as it holds what was forgotten, is replaced: another follower makes
+one beside it, while every search goes on over the old one, and takes its place when it has all that the old
+one has.
 """
 
 import logging
 import shutil
 import uuid
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 import orjson
 
@@ -20,7 +25,7 @@ from indexer.index import INDEX_VERSION, IndexWriter
 from indexer.lane_writer import WORDS_FOLDER, LaneWriter, Reached
 from indexer.lanes import BULK, LANES, LIVE
 from indexer.order import AFTER_ALL
-from indexer.store.writer import POSITIONS, StoreWriter
+from indexer.store.writer import NEXT, POSITIONS, StoreWriter
 from indexer.vocabulary import VocabularyWriter
 from schemas.errors import Unavailable
 
@@ -28,9 +33,16 @@ log = logging.getLogger(__name__)
 
 FOLDER_PREFIX = "index-"
 
+GONE_SUFFIX = ".gone"
+"""Ends the name of one that is being removed."""
+
+FOLDER = "index_folder"
+VERSION = "index_version"
 REBUILD_POSITION = "rebuild_position"
 WORDS_BYTES = "words_bytes"
 """How large the files of the vocabulary were at the last commits: a smaller one was damaged."""
+
+_NOTES = (FOLDER, VERSION, REBUILD_POSITION, WORDS_BYTES, *POSITIONS)
 
 PROCESS_CHUNKS = 8_000
 """With more chunks due for `bulk` a process of its own is worth its start."""
@@ -42,10 +54,16 @@ AHEAD_CHUNKS = 300_000
 class IndexFollower:
     """Brings the index up to the store. Used by the thread that writes the store."""
 
-    def __init__(self, data_dir: Path, store: StoreWriter, wake: Callable[[], None]) -> None:
-        """`wake` is called, by another thread, when there is more to do for `step_bulk`."""
+    def __init__(
+        self, data_dir: Path, store: StoreWriter, wake: Callable[[], None], *, is_successor: bool = False
+    ) -> None:
+        """`wake` is called, by another thread, when there is more to do for `step_bulk`.
+
+        `is_successor`: whether it makes an index that is to take the place of the one in use, or goes on with that.
+        """
         self._data_dir = data_dir
         self._store = store
+        self._notes = NEXT if is_successor else ""
         self._wake = wake
         self._live: LaneWriter | None = None
         self._bulk: LaneWriter | BulkProcess | None = None
@@ -55,7 +73,13 @@ class IndexFollower:
 
     @property
     def folder(self) -> Path:
-        return self._data_dir / str(self._store.meta("index_folder"))
+        return self._data_dir / str(self._noted(FOLDER))
+
+    def _noted(self, name: str) -> Any:
+        return self._store.meta(self._notes + name)
+
+    def _note(self, name: str, value: Any) -> None:
+        self._store.set_meta(self._notes + name, value)
 
     def _open_or_start_anew(self) -> None:
         if not self._is_usable():
@@ -69,8 +93,8 @@ class IndexFollower:
             self._open()
 
     def _is_usable(self) -> bool:
-        name = self._store.meta("index_folder")
-        if name is None or self._store.meta("index_version") != INDEX_VERSION:
+        name = self._noted(FOLDER)
+        if name is None or self._noted(VERSION) != INDEX_VERSION:
             return False
         folder = self._data_dir / str(name)
         return all((folder / lane / "meta.json").is_file() for lane in LANES) and all(
@@ -88,24 +112,23 @@ class IndexFollower:
             with closing(VocabularyWriter(self._data_dir / name / WORDS_FOLDER, lane)) as vocabulary:
                 sizes |= vocabulary.sizes()
         with self._store.transaction():
-            self._store.set_meta("index_folder", name)
-            self._store.set_meta("index_version", INDEX_VERSION)
-            self._store.set_meta(WORDS_BYTES, orjson.dumps(sizes))
-            self._store.set_meta(POSITIONS[BULK], self._store.sequence)
-            self._store.set_meta(POSITIONS[LIVE], self._store.sequence)
-            self._store.set_meta(REBUILD_POSITION, orjson.dumps(AFTER_ALL) if self._store.sequence else None)
+            self._note(FOLDER, name)
+            self._note(VERSION, INDEX_VERSION)
+            self._note(WORDS_BYTES, orjson.dumps(sizes))
+            self._note(POSITIONS[BULK], self._store.sequence)
+            self._note(POSITIONS[LIVE], self._store.sequence)
+            self._note(REBUILD_POSITION, orjson.dumps(AFTER_ALL) if self._store.sequence else None)
 
     def _open(self) -> None:
         folder = self.folder
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        for other in self._data_dir.glob(f"{FOLDER_PREFIX}*"):
-            if other != folder:
-                shutil.rmtree(other, ignore_errors=True)  # readers that still have it open keep their mapping
-        rebuild = self._store.meta(REBUILD_POSITION)
+        for other in other_folders(self._data_dir, self._store):
+            remove_folder(other, ignore_errors=True)
+        rebuild = self._noted(REBUILD_POSITION)
         self._reached = Reached(
-            int(self._store.meta(POSITIONS[BULK])), None if rebuild is None else tuple(orjson.loads(rebuild))
+            int(self._noted(POSITIONS[BULK])), None if rebuild is None else tuple(orjson.loads(rebuild))
         )
-        self._live = self._opened(LIVE, Reached(int(self._store.meta(POSITIONS[LIVE]))))
+        self._live = self._opened(LIVE, Reached(int(self._noted(POSITIONS[LIVE]))))
         # Opened before it is needed, so that a folder that cannot be is made anew with the other.
         self._bulk = self._opened(BULK, self._reached)
 
@@ -121,6 +144,13 @@ class IndexFollower:
     def is_rebuilding(self) -> bool:
         """Whether what the store held when the index was made anew is not yet all in it."""
         return self._reached.rebuild is not None
+
+    def share_rebuilt(self) -> float:
+        """How much of the store's turns is in an index that is made anew, from 0 to 1."""
+        if self._reached.rebuild is None:
+            return 1.0
+        turns, left = self._store.count_turns(self._reached.rebuild)
+        return 1 - left / turns if turns else 1.0
 
     # The folder `live`.
 
@@ -150,7 +180,7 @@ class IndexFollower:
         with self._store.transaction():
             # What `bulk` still says of a chunk that is gone is a candidate that verification drops.
             self._store.forget_removed(removed)
-            self._store.set_meta(POSITIONS[LIVE], reached.position)
+            self._note(POSITIONS[LIVE], reached.position)
             self._note_words(self._live.words())
 
     # The folder `bulk`.
@@ -249,16 +279,37 @@ class IndexFollower:
         self._reached = report.reached
         rebuild = report.reached.rebuild
         with self._store.transaction():
-            self._store.set_meta(POSITIONS[BULK], report.reached.position)
-            self._store.set_meta(REBUILD_POSITION, None if rebuild is None else orjson.dumps(rebuild))
+            self._note(POSITIONS[BULK], report.reached.position)
+            self._note(REBUILD_POSITION, None if rebuild is None else orjson.dumps(rebuild))
             self._note_words(report.words)
 
     def _words_bytes(self) -> dict[str, int]:
-        sizes: dict[str, int] = orjson.loads(self._store.meta(WORDS_BYTES) or b"{}")
+        sizes: dict[str, int] = orjson.loads(self._noted(WORDS_BYTES) or b"{}")
         return sizes
 
     def _note_words(self, sizes: dict[str, int]) -> None:
-        self._store.set_meta(WORDS_BYTES, orjson.dumps(self._words_bytes() | sizes))
+        self._note(WORDS_BYTES, orjson.dumps(self._words_bytes() | sizes))
+
+    # The place of another one.
+
+    def has_all_of(self, other: "IndexFollower") -> bool:
+        """Whether what was found through `bulk` of another follower's index is found through that of this one's."""
+        return not self.is_rebuilding and (self._reached.position >= other._reached.position or not self.is_bulk_due)
+
+    def take_over(self) -> None:
+        """Bring a successor's `live` up to the store, and have its index be the one in use.
+
+        Raises:
+            ValueError: the index could not be written; what was handed is handed again.
+            Unavailable: the index can be neither opened nor made anew.
+        """
+        while self.put_live(COMMIT_BYTES):
+            self.commit_live()
+        with self._store.transaction():
+            for name in _NOTES:
+                self._store.set_meta(name, self._noted(name))
+                self._store.drop_meta(self._notes + name)
+        self._notes = ""
 
     @contextmanager
     def _closed_on_failure(self) -> Iterator[None]:
@@ -280,3 +331,35 @@ class IndexFollower:
             except ValueError as error:
                 log.warning("an index folder could not be closed: %s", error)
         self._live = self._bulk = None
+
+
+def other_folders(data_dir: Path, store: StoreWriter) -> list[Path]:
+    """Folders of an index that is neither in use nor made to be."""
+    kept = {store.meta(FOLDER), store.meta(NEXT + FOLDER)}
+    return [folder for folder in data_dir.glob(f"{FOLDER_PREFIX}*") if folder.name not in kept]
+
+
+def remove_folder(folder: Path, *, ignore_errors: bool = False) -> None:
+    """Remove a folder of an index at once; readers that still have it open keep their mapping.
+
+    Raises:
+        OSError: it cannot be removed, and that is not to be ignored.
+    """
+    gone = folder if folder.suffix == GONE_SUFFIX else folder.with_suffix(GONE_SUFFIX)
+    with suppress(OSError):
+        folder.rename(gone)  # whoever is about to open it finds all of it or nothing
+    for path in (gone, folder):
+        if path.exists():
+            shutil.rmtree(path, ignore_errors=ignore_errors)
+
+
+def has_successor(store: StoreWriter) -> bool:
+    """Whether an index is being made that is to take the place of the one in use."""
+    return store.meta(NEXT + FOLDER) is not None
+
+
+def drop_successor(store: StoreWriter) -> None:
+    """Forget what was begun of a successor; its folder goes with the others that are not in use."""
+    with store.transaction():
+        for name in _NOTES:
+            store.drop_meta(NEXT + name)

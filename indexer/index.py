@@ -150,7 +150,13 @@ class IndexReader:
     """Searches both folders. Never too few chunks: too many are dropped by whoever verifies them."""
 
     def __init__(self, folder: Path) -> None:
+        """
+        Raises:
+            Unavailable: it cannot be opened, or is gone, as where another one took its place meanwhile.
+        """
         self._indexes = [_open(folder / lane) for lane in LANES if (folder / lane).is_dir()]
+        if not folder.is_dir():  # it goes as a whole, so that what was opened before is all of it
+            raise Unavailable(f"the index {folder} is gone; run: turndex index")
         self._schema = _schema()
         self._frequencies: dict[str, int] = {}
         self._searchers = [index.searcher() for index in self._indexes]

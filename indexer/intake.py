@@ -20,6 +20,7 @@ from indexer.sources.base import (
     Waiting,
 )
 from indexer.store.chunks import item_of, row_of
+from indexer.store.forgotten import Forgotten
 from indexer.store.writer import KnownFile, StoreWriter
 from schemas.items import Item, Layer
 
@@ -51,6 +52,7 @@ class Intake:
     def __init__(self, store: StoreWriter, learn_numbers: Callable[[Path], None]) -> None:
         """`learn_numbers` reads the registry of a project: our own numbers keep out of the way of its."""
         self._store = store
+        self._forgotten = Forgotten(store)
         self._learn_numbers = learn_numbers
         self._projects: dict[int, Path] = {}
         """By session, the project that its transcript named last."""
@@ -61,10 +63,17 @@ class Intake:
         """Bring the session of a transcript up to it; each part of it is one transaction."""
         known = self._store.file(source.name, transcript.path)
         since = known.checkpoint if known else None
-        taken = Taken(Outcome.READ, session=known.session if known else None)
+        kept = known.session if known and not self._forgotten.is_of(known) else None
+        taken = Taken(Outcome.READ, session=kept)
         is_first = True
         try:
             for part in source.read(transcript, since):
+                if taken.session is None:
+                    gone = self._forgotten.covering(source.name, part.facts, _first_item(part), known)
+                    if gone is not None:
+                        with self._store.transaction():
+                            self._store.put_file(source.name, transcript, gone, None)
+                        return taken
                 self._learn(part.facts.project, taken.session)
                 is_from_start = part.is_from_start or (is_first and (since is None or source.is_whole_record))
                 with self._store.transaction():
@@ -110,7 +119,7 @@ class Intake:
                 facts = source.facts(transcript)
             except OSError:
                 continue
-            if facts is not None:
+            if facts is not None and not self._forgotten.may_be(source.name, facts):
                 heads.append((facts.started_ms is None, facts.started_ms or 0, os.fsencode(transcript.path), facts))
         if not heads:
             return
@@ -166,6 +175,8 @@ class Intake:
         known = self._store.side(session, side.facts.session_id)
         if known is None:
             known = self._store.session_with_key(source.name, side_key)
+        if known is None and self._forgotten.may_be(source.name, replace(side.facts, key=side_key)):
+            return 0
         known = self._store.put_session(source.name, side.facts, known, key=side_key, lane=lane)
         self._store.set_side(known, session)
         return self._store.apply(known, side, lane)

@@ -16,7 +16,9 @@ from pathlib import Path
 
 import orjson
 
+from indexer.commands import Commands
 from indexer.follow import IndexFollower
+from indexer.forget import Forgetting
 from indexer.intake import Intake, Outcome
 from indexer.lanes import BULK, LIVE
 from indexer.lock import DataLock
@@ -72,8 +74,9 @@ REGISTRY_SECONDS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0)
 class Pipeline:
     """All of the write side, for one thread that calls `look` and then `step` again and again."""
 
-    def __init__(self, settings: Settings) -> None:
-        """
+    def __init__(self, settings: Settings, *, is_brief: bool = False) -> None:
+        """`is_brief`: whether it is for a moment only, in which nothing is begun to be forgotten.
+
         Raises:
             Held: another process writes to the data directory.
             Unavailable: store or index cannot be opened.
@@ -91,6 +94,14 @@ class Pipeline:
             self._store = StoreWriter(self._data_dir)
             opened.callback(self._store.close)
             self._follower = IndexFollower(self._data_dir, self._store, self.schedule.wake)
+            self.commands = Commands(self._store)
+            self._forgetting = Forgetting(
+                self._data_dir,
+                self._store,
+                self.commands,
+                self.schedule.wake,
+                keeps_deleted=settings.history.keep_deleted or is_brief,
+            )
             opened.pop_all()  # `close` sees to them from here on
         self._intake = Intake(self._store, self._read_registry)
         self._backlog: list[tuple[Source, Transcript]] = []
@@ -237,10 +248,37 @@ class Pipeline:
 
         Nothing is lost where it fails: what was not stored is read again, what was not indexed is put again.
         """
+        has_accepted = self.commands.accept()
         if not self._has_room():
             self._note_progress()
-            return False
-        return self._step_live() or self._step_backlog() or self._step_bulk()
+            return has_accepted
+        return has_accepted or self._step_live() or self._step_forget() or self._step_backlog() or self._step_bulk()
+
+    def step_commands(self) -> bool:
+        """Do a slice of what commands ask for, and nothing else; whether there was anything.
+
+        Raises:
+            Unavailable: there is no room on the disk.
+        """
+        if self.commands.accept():
+            return True
+        if not self._has_room():
+            raise Unavailable(str(self.stands_still))
+        has_moved = self._step_forget()
+        if self.forgetting_waits_for is not None:
+            raise Unavailable(f"{self.forgetting_waits_for}; the next start goes on with it")
+        return has_moved
+
+    @property
+    def forgetting_waits_for(self) -> str | None:
+        """What it takes to go on forgetting, in words, where that is not only time."""
+        return self._forgetting.waits_for
+
+    def _step_forget(self) -> bool:
+        if not self._backlog and self.schedule.next_due() is None and self._forgetting.note_gone():
+            return True
+        has_moved, self._follower = self._forgetting.step(self._follower)
+        return has_moved
 
     def _step_live(self) -> bool:
         if time.monotonic() < self._last_live_commit + COMMIT_SECONDS:
@@ -354,6 +392,7 @@ class Pipeline:
         """Whether all that was found is stored and can be searched."""
         return (
             not self._backlog
+            and not self.commands.are_open
             and not self._follower.is_bulk_due
             and not self._is_live_behind
             and self._follower.is_open
@@ -366,6 +405,9 @@ class Pipeline:
             return time.monotonic() + RETRY_SECONDS
         times = [due for due, _ in self._registry_due.values()]
         due = self.schedule.next_due()
+        if due is not None:
+            times.append(due)
+        due = self._forgetting.next_due()
         if due is not None:
             times.append(due)
         if self._is_live_behind or not self._follower.is_open:
@@ -435,6 +477,8 @@ class Pipeline:
         except (ValueError, sqlite3.Error, Unavailable) as error:
             log.error("the index could not be written at the end, the next start goes on: %s", error)
         finally:
+            self.commands.close()
+            self._forgetting.close()
             self._follower.close()
             self._store.close()
             self._lock.release()

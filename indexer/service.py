@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from pathlib import Path
 
+from indexer.commands import Done, Forgotten, Order, Progress, Refused, Ticket
 from indexer.lock import Held
 from indexer.pipeline import RETRY_SECONDS, Pipeline
 from indexer.watch import Watcher
@@ -58,6 +59,31 @@ def index_once(settings: Settings, progress: Callable[[Indexing], None]) -> None
         pipeline.close()
 
 
+def carry_out(settings: Settings, order: Order, tell: Callable[[str], None]) -> Forgotten:
+    """Have a command carried out in this process, and whatever was left of earlier ones.
+
+    Raises:
+        Held: another process writes to the data directory.
+        TurndexError: it was refused, store or index cannot be opened, or the disk is full.
+    """
+    pipeline = Pipeline(settings)
+    try:
+        ticket = pipeline.commands.submit(order)
+        while True:
+            has_moved = pipeline.step_commands()
+            for news in ticket.heard():
+                if isinstance(news, Done):
+                    return news.answer
+                if isinstance(news, Refused):
+                    raise news.error
+                if isinstance(news, Progress):
+                    tell(news.says)
+            if not has_moved:
+                pipeline.schedule.wait(pipeline.next_due())
+    finally:
+        pipeline.close()
+
+
 def _run_dry(pipeline: Pipeline, progress: Callable[[Indexing], None], until: float | None = None) -> bool:
     """Do all that there is to do, or stop where that takes to a time on the monotonic clock; whether all is done."""
     told = None
@@ -72,6 +98,8 @@ def _run_dry(pipeline: Pipeline, progress: Callable[[Indexing], None], until: fl
             return True
         elif pipeline.stands_still:
             raise Unavailable(pipeline.stands_still)
+        elif pipeline.forgetting_waits_for:
+            raise Unavailable(pipeline.forgetting_waits_for)
         else:
             due = pipeline.next_due()
             if until is not None and due is not None and due >= until:
@@ -86,10 +114,12 @@ def bring_up_to_date(settings: Settings, budget_s: float) -> str | None:
     """
     until = time.monotonic() + budget_s
     try:
-        pipeline = Pipeline(settings)
+        pipeline = Pipeline(settings, is_brief=True)
     except Held:
         return None
     try:
+        if pipeline.commands.are_open:
+            return f"the index is {pipeline.age}; forgetting was begun and is not finished; run: turndex index"
         found = pipeline.look()
         size = sum(transcript.size for transcript in found.changed)
         if size > budget_s * QUICK_BYTES_PER_SECOND:
@@ -131,6 +161,12 @@ class Indexer:
         self._pipeline.schedule.wake()
         self._thread.join()
 
+    def submit(self, order: Order) -> Ticket:
+        """Have a command carried out; the ticket tells how that goes."""
+        ticket = self._pipeline.commands.submit(order)
+        self._pipeline.schedule.wake()
+        return ticket
+
     def status(self) -> LiveStatus:
         pipeline, now = self._pipeline, time.monotonic()
         lag_ms = {}
@@ -141,6 +177,7 @@ class Indexer:
             note
             for note in (
                 pipeline.stands_still,
+                pipeline.forgetting_waits_for,
                 self._failure,
                 self._watcher.failure
                 and f"folders are looked through every second, watching failed: {self._watcher.failure}",

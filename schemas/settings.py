@@ -143,6 +143,15 @@ class SourcesSettings(Section):
     codex: CodexSettings = Field(default_factory=CodexSettings)
 
 
+class HistorySettings(Section):
+    """`[history]`"""
+
+    keep_deleted: bool = Field(
+        default=True,
+        description="Whether a session stays when its agent deletes its file; else it is forgotten after a minute.",
+    )
+
+
 class AccessSettings(Section):
     """`[access]`"""
 
@@ -219,6 +228,7 @@ class Settings(BaseSettings):
     )
     server: ServerSettings = Field(default_factory=ServerSettings)
     sources: SourcesSettings = Field(default_factory=SourcesSettings)
+    history: HistorySettings = Field(default_factory=HistorySettings)
     access: AccessSettings = Field(default_factory=AccessSettings)
     mcp: McpSettings = Field(default_factory=McpSettings)
     limits: LimitsSettings = Field(default_factory=LimitsSettings)

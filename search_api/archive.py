@@ -3,7 +3,7 @@
 import os
 import queue
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from importlib.metadata import version
@@ -30,6 +30,7 @@ from schemas.requests import ReadRequest, SearchRequest, SessionsRequest
 from schemas.settings import Settings, resolved
 from search_api import read, search, sessions, words_search
 from search_api.caller import Caller
+from search_api.forgetting import Doomed, sessions_to_forget
 from search_api.ranked import RankedLists
 from search_api.render import indexing_note
 from search_api.walk import Tools
@@ -118,6 +119,13 @@ class Archive:
             self._idle.put(handles)
 
     def search(self, request: SearchRequest, caller: Caller) -> SearchAnswer:
+        while True:
+            answer = self._search(request, caller)
+            if answer is not None:
+                return answer
+
+    def _search(self, request: SearchRequest, caller: Caller) -> SearchAnswer | None:
+        """The answer; None where another index took the place of the one that was searched, and that is gone."""
         started = time.monotonic()
         deadline = started + (self._limits.regex_seconds if request.mode == "regex" else self._limits.search_seconds)
         now_ms = _now_ms()
@@ -126,16 +134,25 @@ class Archive:
             return time.monotonic() > deadline
 
         with self._handles() as handles:
-            tools = handles.tools()
-            if request.mode == "words":
-                order = request.order or "best"
-                answer = words_search.search_words(
-                    tools, request, caller, order=order, now_ms=now_ms, is_late=is_late, lists=self._ranked
-                )
-            else:
-                answer = search.search(tools, request, caller, now_ms=now_ms, is_late=is_late)
+            try:
+                tools = handles.tools()
+                if request.mode == "words":
+                    order = request.order or "best"
+                    answer = words_search.search_words(
+                        tools, request, caller, order=order, now_ms=now_ms, is_late=is_late, lists=self._ranked
+                    )
+                else:
+                    answer = search.search(tools, request, caller, now_ms=now_ms, is_late=is_late)
+            except Unavailable:
+                if self._is_index_in_use(handles.store.meta("index_folder")):
+                    raise
+                return None
             took_ms = round((time.monotonic() - started) * 1000, 3)
             return replace(answer, indexing=indexing(handles.store), took_ms=took_ms)
+
+    def _is_index_in_use(self, name: str | None) -> bool:
+        with self._handles() as now:
+            return bool(now.store.meta("index_folder") == name)
 
     def read(self, request: ReadRequest, caller: Caller) -> ReadAnswer:
         """`request.max_chars` None means uncut: a door sets its own default before it calls."""
@@ -147,6 +164,12 @@ class Archive:
         with self._handles() as handles:
             answer = sessions.list_sessions(handles.store, request, caller, now_ms=_now_ms())
             return replace(answer, notes=answer.notes + _scan_notes(handles.store))
+
+    def sessions_to_forget(
+        self, references: Sequence[str], deleted_before: str | None, project: str | None, caller: Caller
+    ) -> list[Doomed]:
+        with self._handles() as handles:
+            return sessions_to_forget(handles.store, references, deleted_before, project, caller, now_ms=_now_ms())
 
     def projects(self) -> ProjectsAnswer:
         with self._handles() as handles:

@@ -16,12 +16,14 @@ from pathlib import Path
 from typing import Any, NoReturn, get_args
 
 import click
+import orjson
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
 from schemas.errors import Internal, InvalidArgument, TurndexError
 from schemas.requests import ReadRequest, Request, SearchRequest, SessionsRequest
 from schemas.settings import Settings, absolute, load_settings
+from schemas.texts import counted
 from search_api.archive import Archive
 from search_api.caller import Caller
 from search_api.render import Answer, error_line, json_form, text_form
@@ -302,6 +304,43 @@ def index(load: Load, is_json: bool) -> int:
         index_once(settings, progress)
     with closing(Archive.open(settings)) as archive:
         _write(archive.status(), is_json=is_json)
+    return FOUND
+
+
+@main.command()
+@click.argument("sessions", metavar="[REF]...", nargs=-1)
+@click.option("--deleted-before", metavar="AGE", help="Those too whose files have been gone for longer: 90d, a date.")
+@click.option("--project", metavar="VALUE", help="What the references are about, and --deleted-before.")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@json_option
+@settings_options
+def forget(
+    load: Load, sessions: Sequence[str], deleted_before: str | None, project: str | None, yes: bool, is_json: bool
+) -> int:
+    """Remove sessions for good; ends when no file of the data directory holds their text any more.
+
+    A transcript that is still there stays where it is, and is not read again.
+    """
+    from search_api.forgetting import told_beforehand
+    from search_api.write_side import forget
+
+    if not sessions and deleted_before is None:
+        raise click.UsageError("name a session, or use --deleted-before")
+    settings = load()
+    project = None if project is None else _as_path(project)
+    with _opened(settings) as archive:
+        doomed = archive.sessions_to_forget(sessions, deleted_before, project, _caller(archive, project))
+    for line in told_beforehand(doomed):
+        write_note(line)
+    if not doomed:
+        return NOTHING_FOUND
+    if not yes and sys.stdin.isatty():
+        click.confirm("forget them for good?", abort=True, err=True)
+    forgotten = forget(settings, [one.session for one in doomed], lambda says: write_note(f"… {says}"))
+    if is_json:
+        write_json(orjson.dumps(forgotten.model_dump()))
+    else:
+        write_text(f"forgotten: {counted(forgotten.sessions, 'session')}, {counted(forgotten.turns, 'turn')}")
     return FOUND
 
 

@@ -1,6 +1,7 @@
 """`sessions`, `projects` and `status`: what there is."""
 
 import os
+from contextlib import suppress
 from pathlib import Path
 
 from indexer.store.reader import Condition, Session, StoreReader
@@ -109,13 +110,12 @@ def source_statuses(store: StoreReader) -> list[SourceStatus]:
 
 
 def size_of(folder: Path) -> int:
-    """Bytes of all files below a folder; files that go meanwhile count nothing."""
+    """Bytes of all files below a folder; files and folders that go meanwhile count nothing."""
     total = 0
-    for entry in folder.rglob("*"):
-        try:
-            total += entry.stat().st_size if entry.is_file() else 0
-        except FileNotFoundError:
-            continue
+    for parent, _, names in os.walk(folder):
+        for name in names:
+            with suppress(FileNotFoundError):
+                total += os.stat(os.path.join(parent, name)).st_size
     return total
 
 

@@ -1,16 +1,22 @@
 """The little that the doors ask of the indexer: bring up to date, index once, and index while serving."""
 
+import sqlite3
 import time
-from collections.abc import Callable, Iterator
+import uuid
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from schemas.answers import Indexing, StatusAnswer
 from schemas.errors import Unavailable
-from schemas.settings import Settings
+from schemas.settings import Settings, resolved
 from search_api.address import read_address
 from search_api.archive import Archive
 from search_api.version import VERSION
+
+if TYPE_CHECKING:
+    from indexer.commands import Forgotten
 
 BRING_UP_TO_DATE_SECONDS = 1.0
 """How long a search or a read without a server may first look for what is new."""
@@ -44,17 +50,42 @@ def index_once(settings: Settings, progress: Callable[[Indexing], None]) -> None
         raise _unwritable(settings, error) from error
 
 
+def forget(settings: Settings, sessions: Sequence[int], tell: Callable[[str], None]) -> "Forgotten":
+    """Forget sessions, given by their keys in the store; the server does, or where there is none this process.
+
+    Raises:
+        TurndexError: it was refused, or cannot be done now.
+    """
+    from indexer.commands import Forget, Order
+    from indexer.lock import Held
+    from indexer.service import carry_out
+    from search_api.control import ask_server
+
+    order = Order(id=uuid.uuid4().hex, command=Forget(sessions=tuple(sessions)))
+    answer = ask_server(resolved(settings.data_dir), order, tell)
+    if answer is not None:
+        return answer
+    try:
+        return carry_out(settings, order, tell)
+    except Held as held:
+        raise _held(settings, held.holder) from held
+    except (OSError, ValueError, sqlite3.Error) as error:
+        raise Unavailable(f"it cannot be finished now: {error}; the next start goes on with what was begun") from error
+
+
 @contextmanager
 def indexing(settings: Settings, *, is_on_demand: bool = False) -> Iterator[Callable[[Archive], StatusAnswer]]:
-    """Follow the sources until the block ends; yields what tells the status of an archive meanwhile.
+    """Follow the sources, and take commands at the control socket, until the block ends.
 
-    Unless it is on demand itself, it takes the place of a server that was started on demand.
+    Yields what tells the status of an archive meanwhile. Unless it is on demand itself, it takes the place of a
+    server that was started on demand.
 
     Raises:
         Unavailable: another process writes to the data directory, or it cannot be written.
     """
     from indexer.lock import Held
     from indexer.service import Indexer
+    from search_api.control import listening_for_commands
     from search_api.on_demand import displacing
 
     indexer = Indexer(settings)
@@ -82,7 +113,8 @@ def indexing(settings: Settings, *, is_on_demand: bool = False) -> Iterator[Call
         )
 
     try:
-        yield status
+        with listening_for_commands(resolved(settings.data_dir), indexer.submit):
+            yield status
     finally:
         indexer.stop()
 

@@ -6,8 +6,11 @@ from pathlib import Path
 
 from schemas.errors import Unavailable
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 STORE_FILE = "store.sqlite"
+
+BUSY_MS = 5000
+"""How long one waits for what another connection has locked."""
 
 # Times are Unix milliseconds. `sessions.id` is the session's first-seen sequence. Paths of files are the
 # bytes the system gave, as a name need not be UTF-8; paths of projects are text to be shown.
@@ -162,16 +165,49 @@ CREATE TABLE calls(                           -- tool items that started a subag
 ) WITHOUT ROWID;
 """
 
+# What was asked to be written, and what was forgotten.
+_COMMANDS = """
+CREATE TABLE commands(                        -- what was asked to be written, by the id that the caller gave it
+    id TEXT PRIMARY KEY,
+    body TEXT NOT NULL,                       -- JSON; no text of a transcript
+    step INTEGER NOT NULL,                    -- how far it was carried out
+    answer TEXT                               -- JSON, from the first step on
+) WITHOUT ROWID;
+
+CREATE TABLE tombstones(                      -- sessions that were forgotten while they may still have a file
+    session INTEGER PRIMARY KEY,
+    source TEXT NOT NULL,
+    key TEXT NOT NULL,
+    session_id TEXT NOT NULL,
+    salt BLOB NOT NULL,
+    beginning BLOB                            -- a keyed hash of its first item; NULL: it had none
+);
+CREATE INDEX tombstones_by_id ON tombstones(source, session_id);
+CREATE INDEX tombstones_by_key ON tombstones(source, key);
+
+CREATE TABLE deletions(session INTEGER PRIMARY KEY, at INTEGER NOT NULL);  -- since when a session has no file
+CREATE TRIGGER session_deleted AFTER UPDATE OF is_deleted ON sessions WHEN new.is_deleted AND NOT old.is_deleted BEGIN
+    INSERT OR REPLACE INTO deletions VALUES (new.id, CAST(strftime('%s', 'now') AS INTEGER) * 1000);
+END;
+CREATE TRIGGER session_back AFTER UPDATE OF is_deleted ON sessions WHEN old.is_deleted AND NOT new.is_deleted BEGIN
+    DELETE FROM deletions WHERE session = new.id;
+END;
+"""
+
 # By the version that they start from. What a store keeps may be nowhere else any more, so it is never made anew.
 _MIGRATIONS = {
     1: f"""
+{_COMMANDS}
+INSERT INTO deletions SELECT id, CAST(strftime('%s', 'now') AS INTEGER) * 1000 FROM sessions WHERE is_deleted;
+""",
+    2: f"""
 ALTER TABLE sessions ADD COLUMN parent_id TEXT;
 ALTER TABLE sessions ADD COLUMN parent_call TEXT;
 ALTER TABLE sessions ADD COLUMN side_of INTEGER;
 ALTER TABLE sessions ADD COLUMN twin_of INTEGER;
+ALTER TABLE sessions ADD COLUMN is_retimed INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE turns ADD COLUMN origin INTEGER;
 ALTER TABLE turns ADD COLUMN is_copy INTEGER NOT NULL DEFAULT 0;
-ALTER TABLE sessions ADD COLUMN is_retimed INTEGER NOT NULL DEFAULT 0;
 {_RELATIONS}
 UPDATE files SET checkpoint = NULL, mtime_ns = -1 WHERE source = 'cydonia' AND is_gone = 0; -- to learn of copies
 """,
@@ -193,11 +229,12 @@ def create_or_open(data_dir: Path) -> sqlite3.Connection:
         connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = NORMAL")
-        connection.execute("PRAGMA busy_timeout = 5000")
+        connection.execute(f"PRAGMA busy_timeout = {BUSY_MS}")
         connection.execute("PRAGMA cache_size = -32768")
         version = _version(connection)
         if version == 0:
-            connection.executescript(f"BEGIN; {_TABLES} {_RELATIONS} PRAGMA user_version = {SCHEMA_VERSION}; COMMIT;")
+            tables = f"{_TABLES} {_RELATIONS} {_COMMANDS}"
+            connection.executescript(f"BEGIN; {tables} PRAGMA user_version = {SCHEMA_VERSION}; COMMIT;")
         elif version not in (SCHEMA_VERSION, *_MIGRATIONS):
             raise _other_version(path, version)
         for earlier in range(version or SCHEMA_VERSION, SCHEMA_VERSION):
@@ -220,7 +257,7 @@ def open_for_reading(data_dir: Path) -> sqlite3.Connection:
         connection = sqlite3.connect(
             f"{path.as_uri()}?mode=ro", uri=True, isolation_level=None, check_same_thread=False
         )
-        connection.execute("PRAGMA busy_timeout = 5000")
+        connection.execute(f"PRAGMA busy_timeout = {BUSY_MS}")
         connection.execute("PRAGMA cache_size = -4096")
         version = _version(connection)
     except sqlite3.Error as error:

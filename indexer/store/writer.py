@@ -11,11 +11,12 @@ from typing import Any, TypeVar
 
 import orjson
 
+from indexer.order import TurnKey
 from indexer.sources.base import Append, Checkpoint, Part, Patch, SessionFacts, Side, Skipped, Transcript
 from indexer.store import chunks
 from indexer.store.chunks import Row
 from indexer.store.relations import Relations, origin_key
-from indexer.store.schema import create_or_open
+from indexer.store.schema import BUSY_MS, create_or_open
 from schemas.folding import fold
 from schemas.items import Item, Kind, Layer, Status
 from schemas.sources import AGENTS_OWN, CYDONIA
@@ -27,6 +28,11 @@ FIRST_NUMBER_BESIDE_REGISTRY = 100_001
 
 POSITIONS = ("bulk_position", "live_position")
 """The names under which the index notes, for each of its folders, up to which sequence number it has followed."""
+
+NEXT = "next_"
+"""Stands before the names of what is noted of an index that is made to take the place of the one in use."""
+
+_ALL_POSITIONS = POSITIONS + tuple(NEXT + name for name in POSITIONS)
 
 UNREAD_NS = -1
 """Stands for a file's mtime until it was read to its end, so that a look at the folders finds it changed."""
@@ -61,7 +67,7 @@ class StoreWriter:
             "SELECT max(coalesce((SELECT max(sequence) FROM chunks WHERE lane = 0), 0),"
             " coalesce((SELECT max(sequence) FROM chunks WHERE lane = 1), 0),"
             " coalesce((SELECT max(sequence) FROM removed), 0),"
-            f" coalesce((SELECT max(value) FROM meta WHERE key IN {POSITIONS}), 0))"
+            f" coalesce((SELECT max(value) FROM meta WHERE key IN {_ALL_POSITIONS}), 0))"
         ).fetchone()[0]
         last = self._db.execute("SELECT seq FROM sqlite_sequence WHERE name = 'chunks'").fetchone()
         self._last_chunk: int = 0 if last is None else last[0]
@@ -86,6 +92,30 @@ class StoreWriter:
                 self._db.execute("ROLLBACK")
             raise
 
+    @contextmanager
+    def durably(self) -> Iterator[None]:
+        """What is committed inside is on the disk then; else that may take until the next checkpoint."""
+        self._db.execute("PRAGMA synchronous = FULL")
+        try:
+            yield
+        finally:
+            self._db.execute("PRAGMA synchronous = NORMAL")
+
+    def purge(self) -> None:
+        """Write the database anew, so that no byte in it is of what was removed; it takes twice its size of disk.
+
+        Zeroing what is deleted is not enough: SQLite leaves copies of rows in pages whose rows it moved.
+        """
+        self._db.execute("VACUUM")
+
+    def empty_log(self) -> bool:
+        """Bring all of the write-ahead log into the database and cut it; whether no reader was in the way."""
+        self._db.execute("PRAGMA busy_timeout = 100")
+        try:
+            return bool(self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0] == 0)
+        finally:
+            self._db.execute(f"PRAGMA busy_timeout = {BUSY_MS}")
+
     # Facts about the store itself.
 
     def meta(self, key: str) -> Any:
@@ -94,6 +124,9 @@ class StoreWriter:
 
     def set_meta(self, key: str, value: Any) -> None:
         self._db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, value))
+
+    def drop_meta(self, key: str) -> None:
+        self._db.execute("DELETE FROM meta WHERE key = ?", (key,))
 
     @property
     def connection(self) -> sqlite3.Connection:
@@ -298,6 +331,10 @@ class StoreWriter:
             "SELECT id FROM sessions WHERE side_of = ? AND session_id = ?", (session, session_id)
         ).fetchone()
         return None if row is None else int(row[0])
+
+    def sides(self, session: int) -> list[int]:
+        """The sessions that lie in the file of another one."""
+        return [row[0] for row in self._db.execute("SELECT id FROM sessions WHERE side_of = ?", (session,))]
 
     def set_side(self, side: int, session: int) -> None:
         """Note that a session lies in the file of another one, with which it goes and comes back."""
@@ -518,6 +555,14 @@ class StoreWriter:
     def _next_sequence(self) -> int:
         self._sequence += 1
         return self._sequence
+
+    def count_turns(self, before: TurnKey) -> tuple[int, int]:
+        """How many turns there are, and how many of them stand before a place in the order."""
+        turns: int = self._db.execute("SELECT count(*) FROM turns").fetchone()[0]
+        left: int = self._db.execute(
+            "SELECT count(*) FROM turns WHERE (at, session, turn) < (?, ?, ?)", before
+        ).fetchone()[0]
+        return turns, left
 
     # Files.
 

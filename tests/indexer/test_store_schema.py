@@ -10,23 +10,28 @@ from indexer.store.schema import SCHEMA_VERSION, STORE_FILE, create_or_open, ope
 from schemas.errors import Unavailable
 from tests.indexer.archives import Transcripts, found_in, index, sessions_of, user, write_record
 
-_SINCE_2 = {
+_SINCE_3 = {
     "sessions": ("parent_id", "parent_call", "side_of", "twin_of", "is_retimed"),
     "turns": ("origin", "is_copy"),
 }
-_INDEXES_SINCE_2 = "sessions_by_parent sessions_by_side sessions_by_twin sessions_by_agent_session sessions_by_fork"
+_INDEXES_SINCE_3 = "sessions_by_parent sessions_by_side sessions_by_twin sessions_by_agent_session sessions_by_fork"
 
 
-def make_version_1(data_dir: Path) -> None:
-    """Take away what version 2 brought."""
+def make_earlier(data_dir: Path, version: int) -> None:
+    """Take away what later versions brought."""
     with closing(sqlite3.connect(data_dir / STORE_FILE)) as store:
-        for name in [*_INDEXES_SINCE_2.split(), "turns_by_origin"]:
+        for name in [*_INDEXES_SINCE_3.split(), "turns_by_origin"]:
             store.execute(f"DROP INDEX {name}")
         store.execute("DROP TABLE calls")
-        for table, columns in _SINCE_2.items():
+        for table, columns in _SINCE_3.items():
             for column in columns:
                 store.execute(f"ALTER TABLE {table} DROP COLUMN {column}")
-        store.execute("PRAGMA user_version = 1")
+        if version == 1:
+            for trigger in ("session_deleted", "session_back"):
+                store.execute(f"DROP TRIGGER {trigger}")
+            for table in ("commands", "tombstones", "deletions"):
+                store.execute(f"DROP TABLE {table}")
+        store.execute(f"PRAGMA user_version = {version}")
         store.commit()
 
 
@@ -36,7 +41,8 @@ def shape_of(data_dir: Path) -> dict[str, set[str]]:
         return {name: {row[1] for row in store.execute(f"PRAGMA table_info({name})")} for name in names}
 
 
-def test_a_store_of_version_1_keeps_what_it_has_and_learns_of_copies(tmp_path: Path) -> None:
+@pytest.mark.parametrize("version", range(1, SCHEMA_VERSION))
+def test_a_store_of_an_earlier_version_keeps_what_it_has_and_learns_of_copies(tmp_path: Path, version: int) -> None:
     transcripts = Transcripts(tmp_path)
     settings = transcripts.settings(limits={"min_free_bytes": 0, "min_free_share": 0.0})
     kept = transcripts.turn_file("kept", user("A zebra that was deleted."))
@@ -49,8 +55,8 @@ def test_a_store_of_version_1_keeps_what_it_has_and_learns_of_copies(tmp_path: P
     kept.unlink()
     index(settings)
     before, shape = sessions_of(settings), shape_of(settings.data_dir)
-    make_version_1(settings.data_dir)
-    with pytest.raises(Unavailable, match="has version 1"):
+    make_earlier(settings.data_dir, version)
+    with pytest.raises(Unavailable, match=f"has version {version}"):
         open_for_reading(settings.data_dir)
     index(settings)
     assert shape_of(settings.data_dir) == shape
