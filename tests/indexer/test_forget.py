@@ -40,6 +40,7 @@ from tests.indexer.archives import (
     user,
     write_record,
 )
+from tests.indexer.earlier_stores import make_earlier
 from tests.waiting import wait_for
 
 SECRET = "zyxwolfram"
@@ -240,11 +241,7 @@ def test_a_store_of_before_there_were_commands_is_brought_up_to_date(
     (transcripts.turns / "secret.turns.jsonl").unlink()
     index(settings)
     before = contents(settings)
-    with closing(sqlite3.connect(settings.data_dir / STORE_FILE)) as store:
-        store.executescript(
-            "DROP TABLE commands; DROP TABLE tombstones; DROP TRIGGER session_deleted; DROP TRIGGER session_back;"
-            "DROP TABLE deletions; PRAGMA user_version = 1;"
-        )
+    make_earlier(settings.data_dir, 1)
     index(settings)
     assert contents(settings) == before
     forget(settings, "secret", "17900000099900")

@@ -9,30 +9,7 @@ import pytest
 from indexer.store.schema import SCHEMA_VERSION, STORE_FILE, create_or_open, open_for_reading
 from schemas.errors import Unavailable
 from tests.indexer.archives import Transcripts, found_in, index, sessions_of, user, write_record
-
-_SINCE_3 = {
-    "sessions": ("parent_id", "parent_call", "side_of", "twin_of", "is_retimed"),
-    "turns": ("origin", "is_copy"),
-}
-_INDEXES_SINCE_3 = "sessions_by_parent sessions_by_side sessions_by_twin sessions_by_agent_session sessions_by_fork"
-
-
-def make_earlier(data_dir: Path, version: int) -> None:
-    """Take away what later versions brought."""
-    with closing(sqlite3.connect(data_dir / STORE_FILE)) as store:
-        for name in [*_INDEXES_SINCE_3.split(), "turns_by_origin"]:
-            store.execute(f"DROP INDEX {name}")
-        store.execute("DROP TABLE calls")
-        for table, columns in _SINCE_3.items():
-            for column in columns:
-                store.execute(f"ALTER TABLE {table} DROP COLUMN {column}")
-        if version == 1:
-            for trigger in ("session_deleted", "session_back"):
-                store.execute(f"DROP TRIGGER {trigger}")
-            for table in ("commands", "tombstones", "deletions"):
-                store.execute(f"DROP TABLE {table}")
-        store.execute(f"PRAGMA user_version = {version}")
-        store.commit()
+from tests.indexer.earlier_stores import make_earlier
 
 
 def shape_of(data_dir: Path) -> dict[str, set[str]]:

@@ -24,6 +24,8 @@ def test_a_search_has_its_defaults() -> None:
         "since": None,
         "until": None,
         "archived": "include",
+        "subagents": "exclude",
+        "copies": "exclude",
         "closed": "exclude",
         "current": "exclude",
         "order": None,
