@@ -157,8 +157,8 @@ class Pipeline:
                 self._read_registry(root.project)
 
     def _plan_scan(self, new: list[tuple[Source, Transcript]]) -> None:
-        planned = {transcript.path for _, transcript in self._backlog}
-        new = [one for one in new if one[1].path not in planned]
+        planned = {transcript.file for _, transcript in self._backlog}
+        new = [one for one in new if one[1].file not in planned]
         if not new:
             return
         self._announce(new, BULK)
@@ -495,7 +495,7 @@ def _transcript(unit: Unit) -> Transcript | None:
         found = unit.path.stat()
     except OSError:
         return None
-    return Transcript(unit.path, unit.root, found.st_size, found.st_mtime_ns, found.st_ino, found.st_dev)
+    return Transcript(str(unit.path), unit.root, found.st_size, found.st_mtime_ns, found.st_ino, found.st_dev)
 
 
 def _signature(path: Path) -> tuple[int, int, int] | None:

@@ -36,15 +36,15 @@ def survey(store: StoreWriter, source: Source, roots: Iterable[Root]) -> Survey:
             why = error.strerror or str(error)
         found.files += len(listed)
         found.bytes += sum(transcript.size for transcript in listed)
-        found.changed += [one for one in listed if known.get(os.fsencode(one.path)) != one.signature]
+        found.changed += [one for one in listed if known.get(os.fsencode(one.file)) != one.signature]
         with store.transaction():
             _note_root(store, source, root, listed, why)
     return found
 
 
 def _note_root(store: StoreWriter, source: Source, root: Root, listed: list[Transcript], why: str | None) -> None:
-    present = {os.fsencode(transcript.path) for transcript in listed}
-    missing = [file.path for file in store.files_of_root(source.name, root.path) if file.path not in present]
+    present = {os.fsencode(transcript.file) for transcript in listed}
+    missing = [path for path in store.paths_of_root(source.name, root.path) if path not in present]
     device = _device(root)
     if why is None and device is None:
         why = "it is not there"

@@ -42,9 +42,7 @@ def listed(root: Root, is_transcript: Callable[[str], bool]) -> Iterator[Transcr
                     if root.is_recursive:
                         folders.append(Path(entry.path))
                 elif is_transcript(entry.name) and entry.is_file() and _is_new(found := entry.stat(), seen):
-                    yield Transcript(
-                        Path(entry.path), root, found.st_size, found.st_mtime_ns, found.st_ino, found.st_dev
-                    )
+                    yield Transcript(entry.path, root, found.st_size, found.st_mtime_ns, found.st_ino, found.st_dev)
             except OSError as error:
                 if not isinstance(error, FileNotFoundError):
                     failure = failure or error

@@ -587,8 +587,12 @@ class StoreWriter:
         rows = self._files("source = ? AND path = ? AND session IS NOT NULL", (source, os.fsencode(path)))
         return bool(rows) and rows[0].signature[1] != UNREAD_NS
 
-    def files_of_root(self, source: str, root: Path) -> list[KnownFile]:
-        return self._files("source = ? AND root = ? AND is_gone = 0", (source, os.fsencode(root)))
+    def paths_of_root(self, source: str, root: Path) -> list[bytes]:
+        """The files that a root had when it was last looked at."""
+        rows = self._db.execute(
+            "SELECT path FROM files WHERE source = ? AND root = ? AND is_gone = 0", (source, os.fsencode(root))
+        )
+        return [path for (path,) in rows]
 
     def files_of_session(self, session: int) -> list[KnownFile]:
         return self._files("session = ?", (session,))

@@ -137,7 +137,7 @@ class _Listing:
         identity = found.st_dev, found.st_ino
         if identity not in self._seen:
             self._seen.add(identity)
-            yield Transcript(Path(entry.path), self._root, found.st_size, found.st_mtime_ns, found.st_ino, found.st_dev)
+            yield Transcript(entry.path, self._root, found.st_size, found.st_mtime_ns, found.st_ino, found.st_dev)
 
 
 def projects_folder(folder: Path) -> Path:
