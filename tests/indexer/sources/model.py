@@ -83,7 +83,9 @@ def through_json(checkpoint: Checkpoint) -> dict[str, Any]:
 def transcript_of(path: Path, root: Root | None = None) -> Transcript:
     """A file as its folder lists it now."""
     found = path.stat()
-    return Transcript(str(path), root or Root(path.parent), found.st_size, found.st_mtime_ns, found.st_ino, found.st_dev)
+    return Transcript(
+        str(path), root or Root(path.parent), found.st_size, found.st_mtime_ns, found.st_ino, found.st_dev
+    )
 
 
 def read_on(source: Source, path: Path, session: StoredSession, *, root: Root | None = None, settle_ms: int = 0) -> int:
