@@ -23,6 +23,7 @@ from bench import (
     mcp_load,
     memory,
     reads,
+    rescan,
     restart,
     throughput,
 )
@@ -256,6 +257,15 @@ def restart_time(**options: Any) -> None:
     """Start servers and commands over an archive that is indexed."""
     with place(**options) as here:
         here.keep("restart", restart.measure(*here.indexed()))
+
+
+@main.command("rescan")
+@click.option("--files", default=rescan.FILES, show_default=True, help="Of each source.")
+@click.option("--results", type=click.Path(path_type=Path), default=FOLDER, help="Where results are kept.")
+def rescan_time(files: int, results: Path) -> None:
+    """Look through folders in which nothing has changed."""
+    with place(size="S", turns=None, seed=1, mix="whole", results=results) as here:
+        here.keep("rescan", rescan.measure(here.scratch / "rescan", files=files))
 
 
 @main.command("growing-turn")
