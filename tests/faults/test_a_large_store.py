@@ -1,4 +1,4 @@
-"""A store of 70 GB is planned for: what it costs is told before it is read, the newest comes first, the disk stays free.
+"""A store of 70 GB is planned for: its cost is told before it is read, the newest comes first, the disk stays free.
 
 The files are holes behind a few real lines: they have the sizes of such a store and take no disk.
 """
@@ -73,6 +73,7 @@ def disk(monkeypatch: pytest.MonkeyPatch) -> Disk:
     disk = Disk()
     monkeypatch.setattr(shutil, "disk_usage", disk.usage)
     monkeypatch.setattr("indexer.pipeline.DISK_CHECK_SECONDS", 0.0)
+    monkeypatch.setattr("indexer.pipeline.RETRY_SECONDS", 0.05)
     monkeypatch.setattr("indexer.pipeline.SLICE_SECONDS", 0.0)
     monkeypatch.setattr("indexer.service.RETRY_SECONDS", 0.05)
     return disk
@@ -84,8 +85,10 @@ def settings(store: Store, tmp_path: Path) -> Settings:
     return load_settings(flags={"discover": False, "data_dir": str(tmp_path / "data"), "sources": sources})
 
 
-def sessions_found(settings: Settings) -> list[str]:
-    return [session for session, _ in found_in(settings, "question", project="*")]
+def read_sessions(settings: Settings) -> list[str]:
+    """The sessions whose text is stored, the newest first; the others have their numbers only."""
+    stored = [session for session in sessions_of(settings).values() if session.turns]
+    return [session.session_id for session in sorted(stored, key=lambda one: one.first_ms or 0, reverse=True)]
 
 
 def newest(count: int) -> list[str]:
@@ -102,10 +105,11 @@ def test_its_cost_is_told_before_anything_is_copied(
         (told,) = [record.getMessage() for record in caplog.records if record.getMessage().startswith("found ")]
         assert told.startswith(TOLD)
         assert told.removeprefix(TOLD).split()[1:4] == ["MB", "of", "disk"]
-        assert sessions_of(settings) == {}
+        assert len(sessions_of(settings)) == FILES
+        assert read_sessions(settings) == []
 
 
-def test_the_newest_come_first_and_what_was_done_before_the_floor_is_found_while_it_stands_still(
+def test_the_newest_come_first_and_what_was_done_before_the_floor_stays_while_it_stands_still(
     settings: Settings, disk: Disk
 ) -> None:
     with closing(Pipeline(settings)) as pipeline:
@@ -115,10 +119,10 @@ def test_the_newest_come_first_and_what_was_done_before_the_floor_is_found_while
         disk.free = 9 * GB
         assert not pipeline.step()
         assert pipeline.stands_still == STANDS_STILL
-    assert sessions_found(settings) == newest(2)
+    assert read_sessions(settings) == newest(2)
     with pytest.raises(Unavailable, match="stands still"):
         index_once(settings, lambda _: None)
-    assert sessions_found(settings) == newest(2)
+    assert read_sessions(settings) == newest(2)
 
 
 def test_following_it_without_room_says_so_and_goes_on_when_there_is_some(settings: Settings, disk: Disk) -> None:
@@ -128,12 +132,13 @@ def test_following_it_without_room_says_so_and_goes_on_when_there_is_some(settin
     try:
         wait_for(lambda: indexer.status().notes == [STANDS_STILL], "it is said")
         assert not indexer.status().is_ready
-        assert sessions_found(settings) == []
+        assert read_sessions(settings) == []
+        assert found_in(settings, "question") == []
         disk.free = 50 * GB
-        wait_for(lambda: sessions_found(settings), "it goes on")
+        wait_for(lambda: read_sessions(settings), "it goes on")
         disk.free = 9 * GB
         wait_for(lambda: indexer.status().notes == [STANDS_STILL], "it stands still again")
-        done = sessions_found(settings)
+        done = read_sessions(settings)
         assert done == newest(len(done))
     finally:
         indexer.stop()
