@@ -135,12 +135,19 @@ def sized(command: Any) -> Any:
     command = click.option("--mix", type=mixes, default="whole", show_default=True, help="plain: prose and code.")(
         command
     )
-    command = click.option(
-        "--formats", callback=_formats, default=",".join(corpus.OWN_FORMATS), show_default=True, help="With commas."
-    )(command)
     command = click.option("--seed", default=1, show_default=True, help="Another one makes another archive.")(command)
     command = click.option("--turns", type=click.IntRange(1), help="How many, instead of a size.")(command)
     return click.option("--size", type=click.Choice(list(corpus.SIZES)), default="S", show_default=True)(command)
+
+
+def formatted(command: Any) -> Any:
+    return click.option(
+        "--formats",
+        callback=_formats,
+        default=",".join(corpus.OWN_FORMATS),
+        show_default=True,
+        help=f"With commas: {', '.join(corpus.FORMATS)}.",
+    )(command)
 
 
 def placed(command: Any) -> Any:
@@ -171,6 +178,7 @@ def place(
 @main.command("corpus")
 @click.argument("folder", type=click.Path(path_type=Path))
 @sized
+@formatted
 def make_corpus(folder: Path, size: str, turns: int | None, seed: int, mix: Mix, formats: tuple[str, ...]) -> None:
     """Write an archive into FOLDER."""
     manifest = corpus.generate(folder, turns=turns or corpus.SIZES[size], seed=seed, mix=mix, formats=formats)
@@ -182,6 +190,7 @@ def make_corpus(folder: Path, size: str, turns: int | None, seed: int, mix: Mix,
 
 @main.command()
 @placed
+@formatted
 def scan(**options: Any) -> None:
     """Scan an archive for the first time, and search meanwhile."""
     with place(**options) as here:

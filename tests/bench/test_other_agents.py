@@ -8,6 +8,7 @@ import zstandard
 
 from bench import corpus, first_scan, rescan
 from bench.ballast import RAW_PER_TEXT
+from bench.transcripts import transcripts
 from schemas.settings import Settings
 from schemas.sources import CLAUDE_CODE, CODEX
 from tests.indexer.archives import contents, hits, index, sessions_of, status_of
@@ -131,6 +132,11 @@ def test_a_scan_tells_the_rates_of_each_source(tmp_path: Path) -> None:
     assert set(scan["by_source"]) <= set(AGENTS)
     assert all(one["raw_mb_per_second"] > 0 for one in scan["by_source"].values())
     assert sorted(path.name for path in tmp_path.iterdir()) == ["corpus", "data"]
+
+
+def test_texts_are_not_read_back_in_part(archive: Path) -> None:
+    with pytest.raises(SystemExit, match="can only be scanned"):
+        next(transcripts(archive))
 
 
 def test_a_look_at_folders_without_a_change_is_measured(tmp_path: Path) -> None:
