@@ -119,6 +119,7 @@ class ClaudeHome:
         return {**line, "toolUseResult": {"filePath": path, **change}}
 
     def _fill(self, envelope: Json) -> Iterator[Json]:
+        """Ends only where each line is written before the next one is asked for."""
         while self._ballast.due > 0:
             yield from next(self._around)(envelope)
 

@@ -90,11 +90,11 @@ class CodexHome:
         own = replace(own, turn_ms=[turn_ms], started_ms=turn_ms)
 
         def lines() -> Iterator[Json]:
-            meta, *others = self._thread(own, thread, **header)
-            yield meta
+            own_lines = self._thread(own, thread, **header)
+            yield next(own_lines)
             if copied is not None:
                 yield from self._thread(copied, session_uuid(transcript.key))
-            yield from others
+            yield from own_lines
 
         return self._write(own, thread, lines())
 
@@ -149,6 +149,7 @@ class CodexHome:
             yield _event(at, "task_complete", turn_id=turn_id, last_agent_message=None)
 
     def _fill(self, at: str) -> Iterator[Json]:
+        """Ends only where each line is written before the next one is asked for."""
         while self._ballast.due > 0:
             yield from next(self._around)(at)
 
