@@ -23,6 +23,7 @@ from bench import (
     mcp_load,
     memory,
     reads,
+    rescan,
     restart,
     throughput,
 )
@@ -68,13 +69,14 @@ class Place:
     turns: int
     seed: int
     mix: Mix
+    formats: tuple[str, ...] = corpus.OWN_FORMATS
     given_corpus: Path | None = None
     given_data_dir: Path | None = None
 
     def corpus(self) -> Path:
         folder = self.given_corpus or self.scratch / "corpus"
         if not (folder / "manifest.json").is_file():
-            corpus.generate(folder, turns=self.turns, seed=self.seed, mix=self.mix)
+            corpus.generate(folder, turns=self.turns, seed=self.seed, mix=self.mix, formats=self.formats)
         return folder
 
     @property
@@ -92,7 +94,7 @@ class Place:
         """Another archive, with what it is asked for to differ in."""
         folder = self.scratch / name
         folder.mkdir(parents=True)
-        return Place(folder, self.results, turns or self.turns, self.seed, mix or self.mix)
+        return Place(folder, self.results, turns or self.turns, self.seed, mix or self.mix, self.formats)
 
     def keep(self, name: str, result: dict[str, Any]) -> None:
         path = record(name, result, self.results)
@@ -120,6 +122,14 @@ def main() -> None:
     """Make archives and measure on them; results are kept in bench/results."""
 
 
+def _formats(_context: click.Context, _parameter: click.Parameter, given: str) -> tuple[str, ...]:
+    named = tuple(given.split(","))
+    unknown = set(named) - set(corpus.FORMATS)
+    if unknown:
+        raise click.BadParameter(f"{', '.join(sorted(unknown))}: there are {', '.join(corpus.FORMATS)}")
+    return named
+
+
 def sized(command: Any) -> Any:
     mixes = click.Choice(["whole", "plain"])
     command = click.option("--mix", type=mixes, default="whole", show_default=True, help="plain: prose and code.")(
@@ -128,6 +138,16 @@ def sized(command: Any) -> Any:
     command = click.option("--seed", default=1, show_default=True, help="Another one makes another archive.")(command)
     command = click.option("--turns", type=click.IntRange(1), help="How many, instead of a size.")(command)
     return click.option("--size", type=click.Choice(list(corpus.SIZES)), default="S", show_default=True)(command)
+
+
+def formatted(command: Any) -> Any:
+    return click.option(
+        "--formats",
+        callback=_formats,
+        default=",".join(corpus.OWN_FORMATS),
+        show_default=True,
+        help=f"With commas: {', '.join(corpus.FORMATS)}.",
+    )(command)
 
 
 def placed(command: Any) -> Any:
@@ -147,24 +167,30 @@ def place(
     seed: int,
     mix: Mix,
     results: Path,
+    formats: tuple[str, ...] = corpus.OWN_FORMATS,
     made: Path | None = None,
     data: Path | None = None,
 ) -> Iterator[Place]:
     with tempfile.TemporaryDirectory(prefix="turndex-bench-") as scratch:
-        yield Place(Path(scratch), results, turns or corpus.SIZES[size], seed, mix, made, data)
+        yield Place(Path(scratch), results, turns or corpus.SIZES[size], seed, mix, formats, made, data)
 
 
 @main.command("corpus")
 @click.argument("folder", type=click.Path(path_type=Path))
 @sized
-def make_corpus(folder: Path, size: str, turns: int | None, seed: int, mix: Mix) -> None:
+@formatted
+def make_corpus(folder: Path, size: str, turns: int | None, seed: int, mix: Mix, formats: tuple[str, ...]) -> None:
     """Write an archive into FOLDER."""
-    manifest = corpus.generate(folder, turns=turns or corpus.SIZES[size], seed=seed, mix=mix)
+    manifest = corpus.generate(folder, turns=turns or corpus.SIZES[size], seed=seed, mix=mix, formats=formats)
     click.echo(f"{manifest.turns} turns in {manifest.sessions} sessions, {manifest.text_bytes / 1e6:.0f} MB of text")
+    for source, one in manifest.by_source.items():
+        texts, raw = one.text_bytes / 1e6, one.raw_bytes / 1e6
+        click.echo(f"{source}: {one.sessions} sessions, {texts:.1f} MB of text in {raw:.1f} MB of {one.files} files")
 
 
 @main.command()
 @placed
+@formatted
 def scan(**options: Any) -> None:
     """Scan an archive for the first time, and search meanwhile."""
     with place(**options) as here:
@@ -240,6 +266,15 @@ def restart_time(**options: Any) -> None:
     """Start servers and commands over an archive that is indexed."""
     with place(**options) as here:
         here.keep("restart", restart.measure(*here.indexed()))
+
+
+@main.command("rescan")
+@click.option("--files", default=rescan.FILES, show_default=True, help="Of each source.")
+@click.option("--results", type=click.Path(path_type=Path), default=FOLDER, help="Where results are kept.")
+def rescan_time(files: int, results: Path) -> None:
+    """Look through folders in which nothing has changed."""
+    with place(size="S", turns=None, seed=1, mix="whole", results=results) as here:
+        here.keep("rescan", rescan.measure(here.scratch / "rescan", files=files))
 
 
 @main.command("growing-turn")

@@ -2,6 +2,7 @@
 
     DEST/work/<project>/.cydonia/   records and the registry of their numbers
     DEST/turns/                     turn files
+    DEST/claude/, DEST/codex/       a folder of Claude Code's and a Codex home, where they are asked for
     DEST/state.toml                 names the projects
     DEST/manifest.json              what was written
 
@@ -15,17 +16,22 @@ an index is owed to hashes, base64, numbers and other scripts.
 import hashlib
 import json
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import closing
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from random import Random
 from typing import Any, TypeAlias
 
 import orjson
 
+from bench.ballast import Ballast, Written, text_bytes
+from bench.claude_home import ClaudeHome
+from bench.codex_home import CodexHome
 from bench.texts import Mix, Texts
+from bench.transcripts import Transcript
 from schemas.settings import Settings, load_settings
+from schemas.sources import CLAUDE_CODE, CODEX, CYDONIA, TURN_FILE
 from schemas.times import iso_utc
 
 SIZES = {"S": 20_000, "M": 200_000, "L": 1_000_000}
@@ -35,6 +41,11 @@ MAX_OUTPUT_CHARS = 1_000_000
 PROJECTS = ["harbour", "lantern", "orchard", "quarry", "windmill"]
 FIRST_SECOND = 1_700_000_000
 
+OWN_FORMATS = (CYDONIA, TURN_FILE)
+"""What an archive has unless others are asked for."""
+
+FORMATS = (*OWN_FORMATS, CLAUDE_CODE, CODEX)
+
 RARE_WORD = "zymurgy"
 """In one of 10,000 turns, and in at least one."""
 
@@ -43,7 +54,10 @@ Json: TypeAlias = dict[str, Any]
 
 @dataclass(frozen=True)
 class Manifest:
-    """What an archive holds; `text_bytes` counts the texts of items in UTF-8, `raw_bytes` the files."""
+    """What an archive holds; `text_bytes` counts the texts of items in UTF-8, `raw_bytes` the files.
+
+    Turns, sessions and items are counted without copies and subagents; bytes with them.
+    """
 
     seed: int
     turns: int
@@ -58,6 +72,7 @@ class Manifest:
     sha256: str
     """Of all transcripts in the order in which they were written."""
     mix: Mix = "whole"
+    by_source: dict[str, Written] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -70,8 +85,19 @@ class Session:
     """Unix seconds."""
 
 
-def generate(folder: Path, *, turns: int, seed: int = 1, turn_file_share: float = 0.2, mix: Mix = "whole") -> Manifest:
-    """Write an archive into an empty or new folder."""
+def generate(
+    folder: Path,
+    *,
+    turns: int,
+    seed: int = 1,
+    turn_file_share: float = 0.2,
+    mix: Mix = "whole",
+    formats: Sequence[str] = OWN_FORMATS,
+) -> Manifest:
+    """Write an archive into an empty or new folder.
+
+    Of our own two formats turn files have the share given; of any others each has the same share of the sessions.
+    """
     random = Random(seed)
     texts = Texts(random, mix)
     needle = texts.hash()
@@ -80,25 +106,30 @@ def generate(folder: Path, *, turns: int, seed: int = 1, turn_file_share: float 
     for project in PROJECTS:
         (folder / "work" / project / ".cydonia" / "sessions").mkdir(parents=True)
     (folder / "turns").mkdir()
-    items = text_bytes = raw_bytes = sessions = turn_files = 0
+    homes = {} if set(formats) <= set(OWN_FORMATS) else _homes(folder, Ballast(seed, mix), digest, formats)
+    items = sessions = 0
+    written: dict[str, Written] = {}
     for session in _sessions(random, texts, turns, needle):
         project = random.choice(PROJECTS)
         root = folder / "work" / project
-        if random.random() < turn_file_share:
-            path = folder / "turns" / f"{session.number:07d}.turns.jsonl"
-            content = b"".join(orjson.dumps(line) + b"\n" for line in _turn_lines(session, root))
-            turn_files += 1
+        source = _format(random.random(), formats, turn_file_share)
+        if source in homes:
+            written[source] = written.get(source, Written()) + homes[source].write(_transcript(session, root))
         else:
-            stem = str(session.started * 1000)
-            path = root / ".cydonia" / "sessions" / f"{stem}.json"
-            content = orjson.dumps(_record(session, stem), option=orjson.OPT_INDENT_2)
-            numbers[project].append((len(numbers[project]) + 1, stem))
-        path.write_bytes(content)
-        digest.update(content)
+            if source == TURN_FILE:
+                path = folder / "turns" / f"{session.number:07d}.turns.jsonl"
+                content = b"".join(orjson.dumps(line) + b"\n" for line in _turn_lines(session, root))
+            else:
+                stem = str(session.started * 1000)
+                path = root / ".cydonia" / "sessions" / f"{stem}.json"
+                content = orjson.dumps(_record(session, stem), option=orjson.OPT_INDENT_2)
+                numbers[project].append((len(numbers[project]) + 1, stem))
+            path.write_bytes(content)
+            digest.update(content)
+            own = Written(1, 1, len(content), sum(map(text_bytes, session.turns)))
+            written[source] = written.get(source, Written()) + own
         sessions += 1
         items += sum(map(len, session.turns))
-        raw_bytes += len(content)
-        text_bytes += sum(_text_bytes(item) for turn in session.turns for item in turn)
     for project, rows in numbers.items():
         _write_registry(folder / "work" / project / ".cydonia" / "state.db", rows)
     listed = json.dumps([str(folder / "work" / project) for project in PROJECTS])
@@ -108,29 +139,74 @@ def generate(folder: Path, *, turns: int, seed: int = 1, turn_file_share: float 
         turns=turns,
         sessions=sessions,
         items=items,
-        text_bytes=text_bytes,
-        raw_bytes=raw_bytes,
-        records=sessions - turn_files,
-        turn_files=turn_files,
+        text_bytes=sum(one.text_bytes for one in written.values()),
+        raw_bytes=sum(one.raw_bytes for one in written.values()),
+        records=written.get(CYDONIA, Written()).files,
+        turn_files=written.get(TURN_FILE, Written()).files,
         hash_prefix=needle[:8],
         sha256=digest.hexdigest(),
         mix=mix,
+        by_source=written,
     )
     (folder / "manifest.json").write_text(json.dumps(asdict(manifest), indent=2) + "\n", encoding="utf-8")
     return manifest
 
 
+def _homes(
+    folder: Path, ballast: Ballast, digest: "hashlib._Hash", formats: Collection[str]
+) -> dict[str, ClaudeHome | CodexHome]:
+    """What writes the formats of other agents."""
+
+    def draw_turn() -> list[Json]:
+        return list(_turn(ballast.random, ballast.texts))
+
+    homes: dict[str, ClaudeHome | CodexHome] = {}
+    if CLAUDE_CODE in formats:
+        homes[CLAUDE_CODE] = ClaudeHome(folder / "claude", ballast, digest, draw_turn)
+    if CODEX in formats:
+        homes[CODEX] = CodexHome(folder / "codex", ballast, digest, draw_turn)
+    return homes
+
+
+def _format(roll: float, formats: Sequence[str], turn_file_share: float) -> str:
+    if set(formats) == set(OWN_FORMATS):
+        return TURN_FILE if roll < turn_file_share else CYDONIA
+    return formats[int(roll * len(formats))]
+
+
+def _transcript(session: Session, project: Path) -> Transcript:
+    return Transcript(
+        path=project,
+        key=f"bench-{session.number:07d}",
+        project=str(project),
+        title=session.title,
+        started_ms=session.started * 1000,
+        turns=session.turns,
+        turn_ms=[(session.started + minute * 60) * 1000 for minute in range(len(session.turns))],
+    )
+
+
 def read_manifest(folder: Path) -> Manifest:
-    return Manifest(**json.loads((folder / "manifest.json").read_text(encoding="utf-8")))
+    kept = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
+    by_source = {source: Written(**one) for source, one in kept.pop("by_source", {}).items()}
+    return Manifest(**kept, by_source=by_source)
 
 
-def corpus_settings(folder: Path, data_dir: Path) -> Settings:
-    """Settings under which only this archive is indexed, into `data_dir`, on however full a disk."""
-    return load_settings(flags=corpus_flags(folder, data_dir))
+def corpus_settings(folder: Path, data_dir: Path, *, only: str | None = None) -> Settings:
+    """Settings under which only this archive is indexed, into `data_dir`, on however full a disk.
+
+    `only` names a source to be indexed alone.
+    """
+    tree = corpus_flags(folder, data_dir)
+    if only is not None:
+        for source in FORMATS:
+            tree["sources"].setdefault(_key(source), {})["enabled"] = source == only
+    return load_settings(flags=tree)
 
 
 def corpus_flags(folder: Path, data_dir: Path) -> Json:
     """The same as a tree of values, such as a settings file has."""
+    others = {CLAUDE_CODE: folder / "claude", CODEX: folder / "codex"}
     return {
         "data_dir": str(data_dir),
         "discover": False,
@@ -138,8 +214,13 @@ def corpus_flags(folder: Path, data_dir: Path) -> Json:
         "sources": {
             "cydonia": {"state_file": str(folder / "state.toml")},
             "turn_file": {"folders": [str(folder / "turns")]},
+            **{_key(source): {"folders": [str(home)]} for source, home in others.items() if home.is_dir()},
         },
     }
+
+
+def _key(source: str) -> str:
+    return source.replace("-", "_")
 
 
 def _sessions(random: Random, texts: Texts, turns: int, needle: str) -> Iterator[Session]:
@@ -189,10 +270,6 @@ def _tool(random: Random, texts: Texts, key: str, size: int) -> Json:
         "status": random.choice(["ok", "ok", "failed"]),
         "output": output,
     }
-
-
-def _text_bytes(item: Json) -> int:
-    return sum(len(item.get(name, "").encode()) for name in ("text", "label", "output", "command"))
 
 
 def _turn_lines(session: Session, project: Path) -> Iterator[Json]:

@@ -29,7 +29,14 @@ class Transcript:
 
 
 def transcripts(archive: Path) -> Iterator[Transcript]:
-    """Every session of an archive that `bench.corpus` made, oldest first, one at a time."""
+    """Every session of an archive that `bench.corpus` made, oldest first, one at a time.
+
+    Raises:
+        SystemExit: it has transcripts of other agents, which are written and not read back.
+    """
+    others = [name for name in ("claude", "codex") if (archive / name).is_dir()]
+    if others:
+        raise SystemExit(f"{archive} has transcripts of other agents ({', '.join(others)}): it can only be scanned")
     files = [*archive.glob("work/*/.cydonia/sessions/*.json"), *archive.glob("turns/*.turns.jsonl")]
     for _, path in sorted((_started(path), path) for path in files):
         yield _from_record(path) if path.suffix == ".json" else _from_turn_file(path)

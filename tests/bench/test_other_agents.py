@@ -1,0 +1,145 @@
+"""Archives in the formats of other agents have the texts that they are said to have, and all of them are found."""
+
+import json
+from pathlib import Path
+
+import pytest
+import zstandard
+
+from bench import corpus, first_scan, rescan
+from bench.ballast import RAW_PER_TEXT
+from bench.transcripts import transcripts
+from schemas.settings import Settings
+from schemas.sources import CLAUDE_CODE, CODEX
+from tests.indexer.archives import contents, hits, index, sessions_of, status_of
+
+TURNS = 1_500
+AGENTS = [CLAUDE_CODE, CODEX]
+
+
+@pytest.fixture(scope="module")
+def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Of all four formats."""
+    folder = tmp_path_factory.mktemp("agents") / "corpus"
+    corpus.generate(folder, turns=TURNS, formats=corpus.FORMATS)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def indexed(archive: Path) -> Settings:
+    settings = corpus.corpus_settings(archive, archive.parent / "data")
+    index(settings)
+    return settings
+
+
+def lines_of(folder: Path) -> list[dict[str, object]]:
+    lines = []
+    for path in sorted(folder.rglob("*.jsonl*")):
+        if path.name == "session_index.jsonl":
+            continue
+        raw = path.read_bytes()
+        if path.suffix == ".zst":
+            raw = zstandard.ZstdDecompressor().decompressobj().decompress(raw)
+        lines += [json.loads(line) for line in raw.splitlines()]
+    return lines
+
+
+def test_archives_of_our_own_formats_have_no_folders_of_other_agents(tmp_path: Path) -> None:
+    manifest = corpus.generate(tmp_path, turns=20)
+    assert set(manifest.by_source) <= set(corpus.OWN_FORMATS)
+    assert set(corpus.corpus_flags(tmp_path, tmp_path / "data")["sources"]) == {"cydonia", "turn_file"}
+
+
+def test_the_same_seed_makes_the_same_archive(tmp_path: Path) -> None:
+    made = []
+    for _ in range(2):
+        made.append(corpus.generate(tmp_path / "same", turns=60, formats=AGENTS))
+        (tmp_path / "same").rename(tmp_path / f"made-{len(made)}")
+    assert made[0] == made[1]
+
+
+def test_a_manifest_counts_sessions_and_bytes_by_source(archive: Path) -> None:
+    manifest = corpus.read_manifest(archive)
+    assert set(manifest.by_source) == set(corpus.FORMATS)
+    assert sum(one.raw_bytes for one in manifest.by_source.values()) == manifest.raw_bytes
+    claude = [path.stat().st_size for path in archive.glob("claude/projects/**/*.jsonl")]
+    codex = [path.stat().st_size for path in archive.glob("codex/**/rollout-*")]
+    for source, sizes in ((CLAUDE_CODE, claude), (CODEX, codex)):
+        assert manifest.by_source[source].files == len(sizes)
+        assert manifest.by_source[source].raw_bytes == sum(sizes)
+
+
+def test_text_is_about_a_fifth_of_what_agents_write(tmp_path: Path) -> None:
+    manifest = corpus.generate(tmp_path, turns=3_000, formats=[CLAUDE_CODE])
+    assert manifest.raw_bytes / manifest.text_bytes == pytest.approx(RAW_PER_TEXT, rel=0.3)
+
+
+def test_claude_code_has_all_kinds_of_lines(tmp_path: Path) -> None:
+    corpus.generate(tmp_path, turns=TURNS, formats=[CLAUDE_CODE])
+    lines = lines_of(tmp_path / "claude")
+    kinds = {line["type"] for line in lines}
+    assert kinds >= {"user", "assistant", "system", "attachment", "progress", "queue-operation", "ai-title", "mode"}
+    assert kinds >= {"file-history-snapshot", "permission-mode", "last-prompt", "cost-state"}
+    assert any("forkedFrom" in line for line in lines)
+    assert any(line.get("isSidechain") for line in lines)
+    assert any(line.get("isCompactSummary") for line in lines)
+    said = json.dumps(lines)
+    assert all(f'"{name}"' in said for name in ("originalFile", "base64", "signature", "agent_progress"))
+
+
+def test_codex_has_all_kinds_of_lines(tmp_path: Path) -> None:
+    corpus.generate(tmp_path, turns=TURNS, formats=[CODEX])
+    lines = lines_of(tmp_path / "codex")
+    kinds = {line["type"] for line in lines}
+    assert kinds == {"session_meta", "turn_context", "response_item", "event_msg", "compacted", "world_state"} | {
+        "token_usage_record"
+    }
+    said = json.dumps(lines)
+    assert all(f'"{name}"' in said for name in ("replacement_history", "token_count", "forked_from_id", "subagent"))
+    assert list(tmp_path.glob("codex/archived_sessions/*.jsonl.zst"))
+    assert list(tmp_path.glob("codex/sessions/*/*/*/*.jsonl.zst"))
+
+
+def test_every_session_of_every_format_is_indexed_with_all_its_text(archive: Path, indexed: Settings) -> None:
+    manifest = corpus.read_manifest(archive)
+    for source in corpus.FORMATS:
+        stored = [session for session in sessions_of(indexed).values() if session.source == source]
+        assert len(stored) == manifest.by_source[source].sessions
+        assert all(session.turns for session in stored)
+    text = sum(
+        len(said.encode())
+        for session in contents(indexed).values()
+        for _, items in session.turns
+        for _, item in items
+        for said in (item.text, item.label, item.input, item.output, item.command)
+        if said
+    )
+    assert text == pytest.approx(manifest.text_bytes, rel=0.05)
+    assert [error for source in status_of(indexed).sources for error in source.errors] == []
+
+
+@pytest.mark.parametrize("source", corpus.FORMATS)
+def test_a_word_of_a_session_is_found_in_it(source: str, indexed: Settings) -> None:
+    handles = {session.session_id for session in sessions_of(indexed).values() if session.source == source}
+    found = {hit.session_id for hit in hits(indexed, "the", project="*", source=source)}
+    assert found
+    assert found <= handles
+
+
+def test_a_scan_tells_the_rates_of_each_source(tmp_path: Path) -> None:
+    corpus.generate(tmp_path / "corpus", turns=40, formats=AGENTS)
+    scan = first_scan.measure(tmp_path / "corpus", tmp_path / "data")
+    assert set(scan["by_source"]) <= set(AGENTS)
+    assert all(one["raw_mb_per_second"] > 0 for one in scan["by_source"].values())
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["corpus", "data"]
+
+
+def test_texts_are_not_read_back_in_part(archive: Path) -> None:
+    with pytest.raises(SystemExit, match="can only be scanned"):
+        next(transcripts(archive))
+
+
+def test_a_look_at_folders_without_a_change_is_measured(tmp_path: Path) -> None:
+    result = rescan.measure(tmp_path, files=30, looks=2)
+    assert set(result) == set(AGENTS)
+    assert all(one["files"] >= 30 and one["seconds"] >= 0 for one in result.values())
