@@ -118,6 +118,10 @@ class Pipeline:
         self._titles_read: dict[str, list[tuple[int, int, int] | None]] = {}
         """By source, the signatures of its state files when its titles were compared last."""
         self.indexing: Indexing | None = None
+        if not self.is_ready:
+            # From the beginning on, as nobody shall take what is not looked at yet for all that there is.
+            self.indexing = Indexing(0, 0, 0, 0)
+            self._write_progress()
 
     # Looking.
 
@@ -474,6 +478,10 @@ class Pipeline:
             # What is due for `bulk` may be much: the next start goes on with it.
             self._commit_live()
             self._follower.finish_bulk()
+            if self.indexing is not None:
+                # Nobody goes on with it now.
+                self.indexing = None
+                self._write_progress()
         except (ValueError, sqlite3.Error, Unavailable) as error:
             log.error("the index could not be written at the end, the next start goes on: %s", error)
         finally:

@@ -54,7 +54,9 @@ def nothing_notes(store: StoreReader, scope: SearchScope, query: str, *, is_full
         turns = (1, 2**62) if scope.turns is None else (scope.turns.first, min(scope.turns.last, 2**62))
         extent = store.extent_of_turns(condition, (bounds.from_ms, bounds.to_ms), turns)
     until = "" if extent.last_ms is None else f", up to {iso_utc(extent.last_ms)}"
-    notes = [f"searched {counted(extent.sessions, 'session')}, {counted(extent.turns, 'turn')}{until}"]
+    # What is stored is not all indexed yet while a first scan or rebuild runs.
+    so_far = "" if store.meta("progress") is None else "what is indexed so far of "
+    notes = [f"searched {so_far}{counted(extent.sessions, 'session')}, {counted(extent.turns, 'turn')}{until}"]
     if scope.unknown_project is not None:
         return [*notes, unknown_project_note(scope.unknown_project)]
     if not is_full:

@@ -180,6 +180,8 @@ def _marked(line: str, spans: Sequence[tuple[int, int]], mark: Mark) -> str:
 
 def indexing_note(indexing: Indexing) -> str:
     """How far a first scan or rebuild is, in words."""
+    if not indexing.sessions_total:
+        return "still indexing: how much there is is not known yet"
     return (
         f"still indexing: {indexing.sessions_done} of {indexing.sessions_total} sessions, "
         f"{_bytes(indexing.bytes_done)} of {_bytes(indexing.bytes_total)}"
