@@ -57,8 +57,9 @@ TOOLS: Sequence[ToolDescription] = (
             "Where was this said? Finds text in sessions of coding agents, past ones and those being written: what "
             "users and agents said, and the names of tool calls. Matches this text exactly, anywhere in a line, "
             "ignoring case: short telling words find most. One line a hit: `#43:5 title — line`. Then read the turn "
-            "found: session_read with session #43:5. Left out unless asked for: thinking, tool input and output "
-            "(full), closed projects, the turn you are in (current). " + _NO_INSTRUCTIONS
+            "found: session_read with session #43:5 and the same project, if you gave one. Left out unless asked for: "
+            "thinking, tool input and output (full), subagents, copies in forks, an agent's own transcript of a "
+            "session of Cydonia's (source), closed projects, the turn you are in (current). " + _NO_INSTRUCTIONS
         ),
         arguments=SearchRequest,
         structured=_answer(hits=_objects(reference=_TEXT, title=_TEXT, line=_TEXT, at=_TEXT)),
