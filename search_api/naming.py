@@ -66,6 +66,14 @@ def sessions_with_id(reader: StoreReader, word: str) -> list[Session]:
     return reader.sessions(Condition("(s.id_lower = ? OR s.handle = ?)", (word.lower(),) * 2), "ORDER BY s.id")
 
 
+def with_id(project: Project, source: str, session_id: str) -> Condition:
+    """The sessions of a project that a source calls so; looked up in lower case, as that has an index."""
+    return Condition(
+        "s.id_lower = ? AND s.session_id = ? AND s.source = ? AND +s.project = ?",
+        (session_id.lower(), session_id, source, project.id),
+    )
+
+
 def session_with_number(reader: StoreReader, project: Project, number: int) -> Session | None:
     """The session that a number names in a project: what its registry says now, else who had the number."""
     if number >= 2**62:
@@ -74,12 +82,12 @@ def session_with_number(reader: StoreReader, project: Project, number: int) -> S
     if entry is not None and entry[1] is not None:
         if entry[0] != "session":
             return None
-        condition = Condition("s.project = ? AND s.source = ? AND s.session_id = ?", (project.id, CYDONIA, entry[1]))
-        found = reader.sessions(condition)
+        found = reader.sessions(with_id(project, CYDONIA, entry[1]))
         return found[0] if found else None
     kept = reader.sessions(
         Condition(
-            "s.project = ? AND s.id IN (SELECT session FROM numbers WHERE project = ? AND number = ?)",
+            # The plus keeps SQLite from going through all sessions of the project.
+            "+s.project = ? AND s.id IN (SELECT session FROM numbers WHERE project = ? AND number = ?)",
             (project.id, project.id, number),
         ),
         # Who has it now, before who had it once; a number that a registry gave, before one of ours.

@@ -21,7 +21,7 @@ from search_api.caller import Caller
 from search_api.cursor import fingerprint, read_cursor, write_cursor
 from search_api.filters import TimeBounds, session_condition, time_bounds, within
 from search_api.hits import unknown_project_note
-from search_api.naming import Names
+from search_api.naming import Names, with_id
 from search_api.resolve import scope_of
 
 LATEST_ERRORS = 20
@@ -157,12 +157,7 @@ def _fork_origin(store: StoreReader, names: Names, session: Session) -> str | No
     """What the session was forked from, by a name that can be passed back, or its id where it is not known."""
     if session.forked_from is None:
         return None
-    origin = store.sessions(
-        Condition(
-            "s.project = ? AND s.source = ? AND s.session_id = ?",
-            (session.project.id, session.source, session.forked_from),
-        )
-    )
+    origin = store.sessions(with_id(session.project, session.source, session.forked_from))
     return names.of(origin[0]) if origin else session.forked_from
 
 
