@@ -105,7 +105,13 @@ def test_indexing_ends_and_says_so_when_its_data_directory_goes(
 def test_a_first_scan_without_room_is_said_to_be_behind(transcripts: Transcripts) -> None:
     size = (transcripts.turns / "a.turns.jsonl").stat().st_size
     with serving(transcripts.settings(limits={"min_free_bytes": NEVER_FREE})) as app:
-        scan = wait_for(lambda: get(app, "/session_search", params={"q": "hello"}).json()["indexing"], "it is told")
+
+        def told() -> Any:
+            """How far the scan is, once it is known how much there is."""
+            indexing = get(app, "/session_search", params={"q": "hello"}).json()["indexing"]
+            return indexing if indexing and indexing["sessions_total"] else None
+
+        scan = wait_for(told, "it is told")
         assert scan == {"sessions_done": 0, "sessions_total": 1, "bytes_done": 0, "bytes_total": size}
         wait_for(lambda: lags(get(app, "/status").json())["turn-file"] > 0, "it lags")
         status = get(app, "/status").json()
