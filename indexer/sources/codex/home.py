@@ -160,7 +160,7 @@ class Home:
 def tail_of(path: Path, since: Position | None = None, **how: object) -> Tail:
     """The lines of a file, whatever its form."""
     kind = CompressedTail if path.name.endswith(".zst") else Tail
-    return kind(path, since, **how)  # type: ignore[arg-type]
+    return kind(path, since, **how)  # type: ignore[arg-type]  # both take the same, all by name
 
 
 def read_header(path: Path, name: RolloutName) -> Header | None:

@@ -39,7 +39,7 @@ class RolloutName:
             return None
         try:
             # Names are in local time, whose offset nobody wrote down: that of this machine is as near as it gets.
-            return to_ms(datetime.strptime(self.stamp, "%Y-%m-%dT%H-%M-%S"))  # noqa: DTZ007
+            return to_ms(datetime.strptime(self.stamp, "%Y-%m-%dT%H-%M-%S"))  # noqa: DTZ007  as said above
         except (ValueError, OverflowError):
             return None
 
