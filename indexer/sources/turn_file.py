@@ -6,7 +6,6 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
-from indexer.decode import BadJson, decode_object
 from indexer.sources.base import (
     Append,
     Checkpoint,
@@ -20,6 +19,7 @@ from indexer.sources.base import (
     Waiting,
 )
 from indexer.sources.files import listed
+from indexer.sources.line_objects import object_on
 from indexer.sources.values import in_calendar
 from indexer.tail import Line, Position, Tail
 from schemas.errors import quoted
@@ -190,19 +190,9 @@ class _Batch:
     def take(self, line: Line) -> None:
         self.size += len(line.raw) + 1
         self._line = line.number
-        if line.is_rest:
-            self._skip("rest of a line that was complete without it")
-            return
-        if line.has_nuls:
-            self._skip("NUL bytes")
-        if not line.raw:
-            return
-        try:
-            value = decode_object(line.raw)
-        except BadJson as error:
-            self._skip(error.reason)
-            return
-        self._take_object(value)
+        value = object_on(line, self._skip)
+        if value is not None:
+            self._take_object(value)
 
     def part(self, position: Position, *, is_last: bool) -> Part:
         """All of it, to be stored together with how far the file was read.

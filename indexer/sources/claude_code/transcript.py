@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Self
 
-from indexer.decode import BadJson, decode, decode_object
+from indexer.decode import BadJson, decode
 from indexer.sources.base import Part, SessionFacts, Side, Skipped, Transcript
 from indexer.sources.claude_code import places
 from indexer.sources.claude_code.blocks import output_of
@@ -17,6 +17,7 @@ from indexer.sources.claude_code.notices import hook_item, system_item
 from indexer.sources.claude_code.places import Beside, is_id, place_of
 from indexer.sources.claude_code.queue import OPERATIONS, Queue
 from indexer.sources.claude_code.seen import Seen
+from indexer.sources.line_objects import object_on
 from indexer.sources.values import in_calendar, text
 from indexer.tail import Line, Position, Tail
 from schemas.errors import quoted
@@ -155,17 +156,8 @@ class Batch:
     def take(self, line: Line) -> None:
         self.size += len(line.raw) + 1
         self._line = line.number
-        if line.is_rest:
-            self._skip("rest of a line that was complete without it")
-            return
-        if line.has_nuls:
-            self._skip("NUL bytes")
-        if not line.raw:
-            return
-        try:
-            value = decode_object(line.raw)
-        except BadJson as error:
-            self._skip(error.reason)
+        value = object_on(line, self._skip)
+        if value is None:
             return
         type_ = value.get("type")
         if not isinstance(type_, str):

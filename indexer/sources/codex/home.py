@@ -6,6 +6,7 @@ import time
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from indexer.decode import BadJson, decode_object
 from indexer.files import opened
@@ -157,10 +158,10 @@ class Home:
         return found
 
 
-def tail_of(path: Path, since: Position | None = None, **how: object) -> Tail:
+def tail_of(path: Path, since: Position | None = None, **how: Any) -> Tail:
     """The lines of a file, whatever its form."""
     kind = CompressedTail if path.name.endswith(".zst") else Tail
-    return kind(path, since, **how)  # type: ignore[arg-type]  # both take the same, all by name
+    return kind(path, since, **how)
 
 
 def read_header(path: Path, name: RolloutName) -> Header | None:

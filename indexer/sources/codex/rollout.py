@@ -12,7 +12,6 @@ from collections.abc import Callable, Collection
 from functools import lru_cache
 from typing import Any
 
-from indexer.decode import BadJson, decode_object
 from indexer.sources.base import Skipped
 from indexer.sources.codex import lines, notices, prompts, tools
 from indexer.sources.codex.calls import Calls
@@ -24,6 +23,7 @@ from indexer.sources.codex.state import State
 from indexer.sources.codex.tools import Call, Result
 from indexer.sources.codex.turns import Place, Turns
 from indexer.sources.codex.values import digest, fields, joined, readable
+from indexer.sources.line_objects import object_on
 from indexer.sources.values import in_calendar, text
 from indexer.tail import Line
 from schemas.errors import quoted
@@ -116,24 +116,14 @@ class Rollout:
     def take(self, line: Line) -> None:
         self.size += len(line.raw) + 1
         self._line = line.number
-        if line.is_rest:
-            self.skip("rest of a line that was complete without it")
-            return
-        if line.is_cut:
+        if line.is_cut and not line.is_rest:
             head = lines.head_of(line.raw)
             if head is not None:
                 self._take_head(head)
             return
-        if line.has_nuls:
-            self.skip("NUL bytes")
-        if not line.raw:
-            return
-        try:
-            value = decode_object(line.raw)
-        except BadJson as error:
-            self.skip(error.reason)
-            return
-        self.take_value(value)
+        value = object_on(line, self.skip)
+        if value is not None:
+            self.take_value(value)
 
     def take_value(self, value: dict[str, Any]) -> None:
         """Take a line, or an item of one that has no envelope."""
