@@ -45,8 +45,9 @@ $(BIN)/python:
 	exit 1
 
 $(VENV)/.runtime: requirements.lock pyproject.toml | $(BIN)/python
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@echo "setting up $(VENV)" >&2 # not where a server says its address
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock >&2
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable . >&2
 	@touch $@
 
 $(VENV)/.test: requirements-test.lock $(VENV)/.runtime
