@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -18,6 +18,7 @@ from indexer.sources.base import (
     Unsettled,
     Waiting,
 )
+from indexer.sources.completion import complete
 from indexer.sources.files import listed
 from indexer.sources.line_objects import object_on
 from indexer.sources.values import in_calendar
@@ -291,7 +292,7 @@ class _Batch:
         open_tools = self.state.open_tools
         place = None if id_ is None else open_tools.get(id_)
         if place is not None:
-            self._complete(Patch(*place, label=label, status=status, input=given, output=output))
+            complete(Patch(*place, label=label, status=status, input=given, output=output), self._pieces, self._patches)
         else:
             status = status or Status.RUNNING
             place = self._add(
@@ -321,22 +322,6 @@ class _Batch:
             self._pieces[state.turn].items.append(item)
             state.count += 1
         return state.turn, state.count - 1
-
-    def _complete(self, patch: Patch) -> None:
-        given = {
-            name: value
-            for name in ("label", "status", "input", "output")
-            if (value := getattr(patch, name)) is not None
-        }
-        place = patch.turn, patch.index
-        piece = self._pieces.get(patch.turn)
-        if piece is not None and patch.index >= piece.first:
-            index = patch.index - piece.first
-            piece.items[index] = replace(piece.items[index], **given)
-        elif place in self._patches:
-            self._patches[place] = replace(self._patches[place], **given)
-        else:
-            self._patches[place] = patch
 
     def _time(self, line: dict[str, Any]) -> int | None:
         """The line's own time, else that of the item before; a completed tool keeps the time it was opened."""

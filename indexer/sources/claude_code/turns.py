@@ -5,10 +5,11 @@ the first turn belong to it and stand before its message; anything else that com
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from typing import Any, Self
 
 from indexer.sources.base import Append, Change, Patch
+from indexer.sources.completion import complete
 from schemas.items import Item, Kind, Status
 
 MAX_LEADING = 256
@@ -131,7 +132,7 @@ class Turns:
         if tool is None:
             self.add(Item(Kind.TOOL, status=status, output=output, at_ms=at_ms))
         else:
-            self._complete(Patch(tool.turn, tool.index, status=status, output=output))
+            complete(Patch(tool.turn, tool.index, status=status, output=output), self._pieces, self._patches)
         return tool
 
     def interrupt(self) -> None:
@@ -142,7 +143,7 @@ class Turns:
     def _interrupt(self, tool: OpenTool) -> None:
         if tool.is_running:
             tool.is_running = False
-            self._complete(Patch(tool.turn, tool.index, status=Status.FAILED))
+            complete(Patch(tool.turn, tool.index, status=Status.FAILED), self._pieces, self._patches)
 
     def drop_last(self) -> None:
         """Take back the item that was added last."""
@@ -192,15 +193,3 @@ class Turns:
 
     def _piece(self, first: int, items: list[Item]) -> _Piece:
         return _Piece(self.state.turn_ms, first, items, self.state.origin, self.state.is_copy)
-
-    def _complete(self, patch: Patch) -> None:
-        given = {name: value for name in ("status", "output") if (value := getattr(patch, name)) is not None}
-        place = patch.turn, patch.index
-        piece = self._pieces.get(patch.turn)
-        if piece is not None and patch.index >= piece.first:
-            index = patch.index - piece.first
-            piece.items[index] = replace(piece.items[index], **given)
-        elif place in self._patches:
-            self._patches[place] = replace(self._patches[place], **given)
-        else:
-            self._patches[place] = patch

@@ -1,10 +1,11 @@
 """Items as they come, put into turns, and what of that is new in one part of a reading."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from typing import Any, Self
 
 from indexer.sources.base import Append, Change, Patch
+from indexer.sources.completion import complete
 from schemas.items import Item, Kind, Status
 
 Place = tuple[int, int]
@@ -99,18 +100,7 @@ class Turns:
         """Complete a tool where it stands; None leaves what it had."""
         turn, index = place
         patch = Patch(turn, index, label=label, status=status, input=input, output=output)
-        given = {
-            name: value
-            for name in ("label", "status", "input", "output")
-            if (value := getattr(patch, name)) is not None
-        }
-        piece = self._pieces.get(turn)
-        if piece is not None and index >= piece.first:
-            piece.items[index - piece.first] = replace(piece.items[index - piece.first], **given)
-        elif place in self._patches:
-            self._patches[place] = replace(self._patches[place], **given)
-        else:
-            self._patches[place] = patch
+        complete(patch, self._pieces, self._patches)
 
     def changes(self, *, is_last: bool) -> Iterator[Change]:
         """What this part changes.
