@@ -7,7 +7,7 @@ that verification drops. User text never reaches Tantivy's query parser; queries
 """
 
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -17,7 +17,7 @@ import tantivy
 from tantivy import Document, FieldType, Index, Occur, Query, SchemaBuilder, TextAnalyzerBuilder, Tokenizer
 
 from indexer.lanes import LANES
-from indexer.order import TurnKey
+from indexer.order import Order, TurnKey
 from indexer.query import All, Any, AnyTerm, Anything, ChunkQuery, Joint, Nothing, Phrase
 from indexer.words import RULES_VERSION, Terms
 from schemas.errors import Unavailable
@@ -42,6 +42,8 @@ LOCK_RETRY_SECONDS = 0.05
 _FIRST_HITS = 1024
 """Tantivy sets memory aside for the number asked for: most searches find fewer than this in their window."""
 _UNBOUNDED = 2**62
+
+_DIRECTIONS = {"newest": tantivy.Order.Desc, "oldest": tantivy.Order.Asc}
 
 
 def _schema() -> tantivy.Schema:
@@ -192,7 +194,8 @@ class IndexReader:
             case All(parts):
                 return min(self.most_chunks(part) for part in parts)
             case Any(parts):
-                return min(_UNBOUNDED, sum(self.most_chunks(part) for part in parts))
+                shared = set[str].intersection(*map(_needed_terms, parts))
+                return min([_UNBOUNDED, sum(map(self.most_chunks, parts)), *map(self.frequency, shared)])
 
     def frequency(self, term: str) -> int:
         """In how many chunks a term is, in both folders; those that were deleted since count too.
@@ -233,15 +236,55 @@ class IndexReader:
             self._add(searcher, hits, found)
         return found
 
+    def first_candidates(
+        self, query: ChunkQuery, scope: Scope, order: Order, least: int
+    ) -> tuple[dict[TurnKey, list[int]], int | None]:
+        """The first `candidates` in the order of answers, and the time in ms up to which these are all.
+
+        That time is not included; None: they are all in scope. There are at least `least` of them, or all, where
+        not too many turns began at the same time.
+        """
+        built = self._within(self._built(query), scope)
+        found: dict[TurnKey, list[int]] = {}
+        cuts: list[int] = []
+        for searcher in self._searchers:
+            limit = least
+            while True:
+                hits = searcher.search(
+                    built, limit + 1, count=False, order_by_field="at", order=_DIRECTIONS[order]
+                ).hits
+                if len(hits) <= limit:
+                    break
+                cut = hits[-1][0]
+                if hits[0][0] != cut:
+                    cuts.append(cut)
+                    break
+                limit *= 8
+            addresses = [address for _, address in hits]
+            session, turn, chunk = self._values(searcher, addresses, "session", "turn", "chunk")
+            for (at, _), session_id, turn_id, chunk_id in zip(hits, session, turn, chunk, strict=True):
+                found.setdefault((at, session_id, turn_id), []).append(chunk_id)
+        if not cuts:
+            return found, None
+        if order == "newest":
+            cut = max(cuts)
+            return {key: chunks for key, chunks in found.items() if key[0] > cut}, cut
+        cut = min(cuts)
+        return {key: chunks for key, chunks in found.items() if key[0] < cut}, cut
+
     def _add(
         self, searcher: tantivy.Searcher, hits: list[tuple[int, tantivy.DocAddress]], found: dict[TurnKey, list[int]]
     ) -> None:
         addresses = [address for _, address in hits]
-        at, session, turn = (
-            cast(list[int], searcher.fast_field_values(name, addresses)) for name in ("at", "session", "turn")
-        )
+        at, session, turn = self._values(searcher, addresses, "at", "session", "turn")
         for (chunk, _), key in zip(hits, zip(at, session, turn, strict=True), strict=True):
             found.setdefault(key, []).append(chunk)
+
+    def _values(
+        self, searcher: tantivy.Searcher, addresses: list[tantivy.DocAddress], *names: str
+    ) -> Iterator[list[int]]:
+        for name in names:
+            yield cast(list[int], searcher.fast_field_values(name, addresses))
 
     def _within(self, query: Query, scope: Scope) -> Query:
         parts = [query, Query.range_query(self._schema, "at", FieldType.Integer, scope.from_ms, scope.to_ms)]
@@ -279,3 +322,18 @@ class IndexReader:
         if len(terms) == 1:
             return Query.term_query(self._schema, field, terms[0], index_option="basic")
         return Query.term_set_query(self._schema, field, list(terms))
+
+
+def _needed_terms(query: ChunkQuery) -> set[str]:
+    """Terms that all chunks with what a query needs have."""
+    match query:
+        case Phrase(terms):
+            return set(terms)
+        case AnyTerm(terms) if len(terms) == 1:
+            return set(terms)
+        case All(parts):
+            return set[str]().union(*map(_needed_terms, parts))
+        case Any(parts):
+            return set[str].intersection(*map(_needed_terms, parts))
+        case _:
+            return set()

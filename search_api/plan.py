@@ -16,7 +16,7 @@ from schemas.folding import fold
 FEW_WORDS = 512
 """A fragment that no more words have is quickly completed to all of them, and the plan with it."""
 
-MANY_WORDS = 20_000
+MANY_WORDS = 5_000
 """A fragment that more words have tells chunks apart too little to be worth looking up."""
 
 MANY_JOINTS = 2_000
@@ -25,12 +25,19 @@ MANY_JOINTS = 2_000
 FEW_PHRASES = 32
 """So many ways to complete both ends of several words are spelled out whole."""
 
+FREQUENT = 4096
+"""A term that is in so many chunks. Of the words that one end may stand for only frequent ones get phrases of
+their own, and only where what they stand beside is as frequent: else there are so few chunks with both that these
+are verified sooner than their phrases are looked up."""
+
+MUCH_RARER = 16
+"""One end of a query so many times as rare as the other makes the phrases of that one superfluous, too."""
+
 SPELLED_WORDS = 64
-"""Of the words that one end may stand for so many, the most frequent, get phrases of their own; the rest of
-them are in few chunks, where it is enough to ask for any of them."""
+"""So many of them get one, the most frequent;"""
 
 SPELLED_NEIGHBOURS = 10
-"""The same at each end of a query of two words, where every two of them make a phrase."""
+"""or so many at each end of a query of two words, where every two of them make a phrase."""
 
 Frequency = Callable[[str], int]
 """In how many chunks a term is."""
@@ -97,15 +104,19 @@ def _phrase(ends: Sequence[list[tuple[str, ...]] | None], frequency: Frequency) 
         return _any_phrase(known, frequency)
     if len(ends) == 1:
         return _spelled(left)
+    if len(left) == 1 or (middle and len(right) == 1):
+        return _any_phrase([(*start, *middle, *end) for start, end in product(left, right)], frequency)
     if middle and len(left) * len(right) <= FEW_PHRASES:
         return _spelled([(*start, *middle, *end) for start, end in product(left, right)])
     if middle:
-        return all_of(
-            [
-                _any_phrase([(*start, *middle) for start in left], frequency),
-                _any_phrase([(*middle, *end) for end in right], frequency),
-            ]
-        )
+        # Where one end is rare, it is enough to ask for a word at the other.
+        before, behind = [(*start, *middle) for start in left], [(*middle, *end) for end in right]
+        most_before, most_behind = _most_chunks(before, frequency), _most_chunks(behind, frequency)
+        if most_behind < max(FREQUENT, most_before / MUCH_RARER):
+            return all_of([_any_of_words(left), _any_phrase(behind, frequency)])
+        if most_before < max(FREQUENT, most_behind / MUCH_RARER):
+            return all_of([_any_phrase(before, frequency), _any_of_words(right)])
+        return all_of([_any_phrase(before, frequency), _any_phrase(behind, frequency)])
     return _neighbours(left, right, frequency)
 
 
@@ -113,6 +124,8 @@ def _neighbours(left: Sequence[tuple[str, ...]], right: Sequence[tuple[str, ...]
     """One of `left` directly before one of `right`."""
     often_left, seldom_left = _by_frequency(left, frequency, SPELLED_NEIGHBOURS, place=-1)
     often_right, seldom_right = _by_frequency(right, frequency, SPELLED_NEIGHBOURS, place=0)
+    if not often_left or not often_right:
+        return all_of([_any_of_words(left), _any_of_words(right)])
     spelled = _spelled([(*start, *end) for start, end in product(often_left, often_right)])
     # The longer list is looked up once, as that is what costs.
     if len(left) > len(right):
@@ -124,23 +137,30 @@ def _neighbours(left: Sequence[tuple[str, ...]], right: Sequence[tuple[str, ...]
 
 def _any_phrase(phrases: Sequence[tuple[str, ...]], frequency: Frequency) -> ChunkQuery:
     """One of some phrases that differ at one end."""
-    is_left_open = len(phrases) > 1 and phrases[0][0] != phrases[1][0]
-    often, seldom = _by_frequency(phrases, frequency, SPELLED_WORDS, place=0 if is_left_open else -1)
-    if not seldom:
-        return _spelled(often)
-    ends = AnyTerm(tuple(phrase[0 if is_left_open else -1] for phrase in seldom))
-    rest = seldom[0][1:] if is_left_open else seldom[0][:-1]
-    return any_of([_spelled(often), all_of([ends, _spelled([rest])])])
+    if len(phrases) <= 1:
+        return _spelled(phrases)
+    is_left_open = phrases[0][0] != phrases[1][0]
+    place = 0 if is_left_open else -1
+    rest = phrases[0][1:] if is_left_open else phrases[0][:-1]
+    if rest and min(map(frequency, rest)) < FREQUENT:
+        return all_of([AnyTerm(tuple(phrase[place] for phrase in phrases)), _spelled([rest])])
+    often, seldom = _by_frequency(phrases, frequency, SPELLED_WORDS, place=place)
+    ends = AnyTerm(tuple(phrase[place] for phrase in seldom))
+    return any_of([_spelled(often), all_of([ends, _spelled([rest])]) if seldom else Nothing()])
+
+
+def _most_chunks(phrases: Sequence[tuple[str, ...]], frequency: Frequency) -> int:
+    """In how many chunks one of some phrases can be at most."""
+    return sum(min(map(frequency, phrase)) for phrase in phrases)
 
 
 def _by_frequency(
     runs: Sequence[tuple[str, ...]], frequency: Frequency, most: int, *, place: int
 ) -> tuple[Sequence[tuple[str, ...]], Sequence[tuple[str, ...]]]:
     """The runs whose term at `place` is most frequent, and the rest."""
-    if len(runs) <= most:
-        return runs, []
-    ranked = sorted(runs, key=lambda run: frequency(run[place]), reverse=True)
-    return ranked[:most], ranked[most:]
+    ranked = sorted(((frequency(run[place]), run) for run in runs), reverse=True)
+    often = [run for count, run in ranked[:most] if count >= FREQUENT]
+    return often, [run for _, run in ranked[len(often) :]]
 
 
 def _any_of_words(runs: Sequence[tuple[str, ...]]) -> ChunkQuery:

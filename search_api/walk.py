@@ -4,7 +4,7 @@ The index names candidates, window by window, and each is verified on its text. 
 nothing to tell turns apart by, the windows are read from the store instead.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from indexer.index import IndexReader, Scope
@@ -37,10 +37,17 @@ FEW_TURNS = 16
 LARGEST_WINDOW_TURNS = 300_000
 """A search that would reach further reaches the end."""
 
-FEW_CHUNKS = 512
-"""A query with so few chunks at most is searched for in one window."""
+RARE_CHUNKS = 50_000
+"""Of a query with so few chunks at most the index finds the first in order sooner than those of a window, as it
+has to look at all of them for either."""
 
-FEW_CANDIDATES, MANY_CANDIDATES = 4096, 8192
+FIRST_CANDIDATES = 2048
+"""So many of them are asked for at first, and then ever more;"""
+
+FIRST_DOUBTFUL = 512
+"""so many where it is seen by them whether to look up all words that fit the query."""
+
+FEW_CANDIDATES, MANY_CANDIDATES = 1024, 4096
 """So many chunks of a folder are verified sooner than the words are looked up that would tell some of them apart:
 many where enough of those before did match."""
 
@@ -104,9 +111,10 @@ class Walk:
             start = 0
             while start < len(window.keys):
                 keys = window.keys[start : start + size]
+                self._admit(keys)
                 for key, match in self._verified([key for key in keys if self._is_wanted(key)], window.chunks):
                     self._check_time(done)
-                    session = self._session_of(key[1])
+                    session = self._admitted[key[1]]
                     if match is not None and session is not None and not self.left_out.has(key):
                         yield session, key, match
                     done = key
@@ -151,13 +159,15 @@ class Walk:
             return False
         if self.scope.turns is not None and not self.scope.turns.first <= turn <= self.scope.turns.last:
             return False
-        admitted = self._session_of(session)
+        admitted = self._admitted[session]
         return admitted is not None and not is_outdated(self.tools.store, admitted, turn, at_ms)
 
-    def _session_of(self, session: int) -> Session | None:
-        if session not in self._admitted:
-            self._admitted[session] = self.tools.store.session(session, self.scope.condition)
-        return self._admitted[session]
+    def _admit(self, keys: Sequence[TurnKey]) -> None:
+        """Look up the sessions of some turns, together, as that costs little more than one of them."""
+        new = {session for _, session, _ in keys if session not in self._admitted}
+        if new:
+            found = self.tools.store.sessions_of(new, self.scope.condition)
+            self._admitted.update(dict.fromkeys(new) | {session.id: session for session in found})
 
     def _windows(self, plan: Plan, after: TurnKey) -> Iterator[_Turns]:
         """The turns to look at, in order; those between two windows cannot match."""
@@ -171,35 +181,62 @@ class Walk:
             return
         within = self.scope.indexed(self.tools.store, self.gaze)
         after = self._start(after)
-        whole = plan if plan.is_complete else None
-        is_rare = plan.is_complete and self.tools.index.most_chunks(plan.query) <= FEW_CHUNKS
-        size = None if is_rare else FIRST_WINDOW_TURNS
-        is_first = True
+        size: int | None = FIRST_WINDOW_TURNS
+        is_first, is_final = True, plan.is_complete
         while True:
+            if self.tools.index.most_chunks(plan.query) <= RARE_CHUNKS:
+                left_at = yield from self._in_order(plan.query, is_final, after, within)
+                if left_at is None:
+                    return
+                plan, is_final, after = self._plan(MANY_WORDS), True, left_at
+                continue
             end = None if size is None else store.turn_at_distance(after, self.order, size)
             few = None
-            if whole is None and not is_first:
+            if not is_final and not is_first:
                 few = self._few_from_index(plan.query, after, end, within)
                 if few is None:
-                    whole = self._plan(MANY_WORDS)
+                    plan, is_final = self._plan(MANY_WORDS), True
+                    continue
             named = 0
-            for window in self._between((whole or plan).query, after, end, within) if few is None else [few]:
+            for window in self._between(plan.query, after, end, within) if few is None else [few]:
                 named += len(window.keys)
                 yield window
             if size is None or end is None or self._is_past_bounds(end):
                 return
-            is_wide = named < FEW_TURNS or (is_first and whole is None)
+            is_wide = named < FEW_TURNS or (is_first and not is_final)
             size *= WIDE_STEP if is_wide else STEP
             after, size, is_first = end, size if size <= LARGEST_WINDOW_TURNS else None, False
             self._check_time(after)
+
+    def _in_order(
+        self, query: ChunkQuery, is_final: bool, after: TurnKey, within: Scope
+    ) -> Generator[_Turns, None, TurnKey | None]:
+        """The turns past a place, ever more at a time; from where on to ask for all words, or None at the end."""
+        least = FIRST_CANDIDATES if is_final else FIRST_DOUBTFUL
+        while True:
+            with self.cost.timed("candidates"):
+                places, cut = self.tools.index.first_candidates(
+                    query, self._window(after, None, within), self.order, least
+                )
+            yield self._named(query, places, after, None)
+            if cut is None:
+                return None
+            after = (cut + 1, -1, -1) if self.order == "newest" else (cut, -1, -1)
+            self._check_time(after)
+            if not is_final and not self._is_worth_it():
+                return after
+            least *= STEP
+
+    def _is_worth_it(self) -> bool:
+        """Whether enough of what was verified did match to go on like that."""
+        return self.cost.matched >= self.cost.verified * ENOUGH_MATCHES
 
     def _few_from_index(self, query: ChunkQuery, after: TurnKey, end: TurnKey | None, within: Scope) -> _Turns | None:
         """The turns that have what a query without all its words needs, where they are few; else None."""
         if isinstance(query, Anything):
             return None
         with self.cost.timed("candidates"):
-            is_worth_it = self.cost.matched >= self.cost.verified * ENOUGH_MATCHES
-            most = MANY_CANDIDATES if is_worth_it else FEW_CANDIDATES
+            most = MANY_CANDIDATES if self._is_worth_it() else FEW_CANDIDATES
             places = self.tools.index.few_candidates(query, self._window(after, end, within), most)
         return None if places is None else self._named(query, places, after, end)
 

@@ -201,6 +201,11 @@ class StoreReader:
         rows = self._db.execute(f"{_SESSION} WHERE {condition.sql} {suffix}", condition.values)
         return [_session(row) for row in rows]
 
+    def sessions_of(self, keys: Collection[int], condition: Condition) -> Iterator[Session]:
+        """The sessions of these keys for which the condition holds."""
+        for some in _batches(sorted(keys)):
+            yield from self.sessions(Condition(f"s.id IN ({_marks(some)})", tuple(some)) & condition)
+
     def session_keys(self, condition: Condition, limit: int) -> list[int] | None:
         """The keys of the sessions that fit; None where they are more than `limit`."""
         rows = self._db.execute(

@@ -1,11 +1,13 @@
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
+from random import Random
 
 import pytest
 
 from indexer.index import ChunkDocument, IndexReader, IndexWriter, Scope
 from indexer.lanes import BULK, LANES, LIVE
+from indexer.order import Order
 from indexer.query import All, Any, AnyTerm, Anything, ChunkQuery, Nothing, Phrase
 from indexer.words import terms_of
 from schemas.errors import Unavailable
@@ -138,3 +140,50 @@ def test_segments_stay_few_over_a_thousand_live_commits(tmp_path: Path, live: In
     reader = IndexReader(tmp_path)
     assert reader.documents() == 100
     assert reader.segments() < 30
+
+
+@pytest.mark.parametrize("order", ["newest", "oldest"])
+def test_the_first_candidates_are_the_beginning_of_all_of_them_in_the_order_of_answers(
+    tmp_path: Path, live: IndexWriter, order: Order
+) -> None:
+    random = Random(1)
+    with closing(IndexWriter(tmp_path / LANES[BULK], BULK)) as bulk:
+        for chunk in range(200):
+            words = random.choice(["words", "words words", "others"])
+            at_ms = random.choice([3, 4, 5, random.randrange(40)])  # many begin at the same time
+            random.choice([bulk, live]).put(document(chunk, words, session=chunk % 7, at_ms=at_ms))
+        bulk.commit()
+    live.commit()
+    reader = IndexReader(tmp_path)
+    for words in ("words", "others"):
+        every = reader.candidates(AnyTerm((words,)), EVERYWHERE)
+        for least in (1, 2, 5, 30, 500):
+            found, cut = reader.first_candidates(AnyTerm((words,)), EVERYWHERE, order, least)
+            is_within = {key: cut is None or (key[0] > cut if order == "newest" else key[0] < cut) for key in every}
+            assert {key: sorted(chunks) for key, chunks in found.items()} == {
+                key: sorted(chunks) for key, chunks in every.items() if is_within[key]
+            }
+            assert found, "there is no way on without any"
+            assert (cut is None) >= (least == 500)
+
+
+def test_no_query_has_more_chunks_than_the_most_that_it_can_have(tmp_path: Path, live: IndexWriter) -> None:
+    random = Random(2)
+    vocabulary = "abcdef"
+    for chunk in range(60):
+        live.put(document(chunk, " ".join(random.choices(vocabulary, k=random.randint(1, 5)))))
+    live.commit()
+    reader = IndexReader(tmp_path)
+
+    def drawn(depth: int) -> ChunkQuery:
+        shape = random.randrange(4 if depth else 2)
+        if shape == 0:
+            return AnyTerm(tuple(random.sample(vocabulary, random.randint(1, 3))))
+        if shape == 1:
+            return Phrase(tuple(random.sample(vocabulary, 2)))
+        parts = tuple(drawn(depth - 1) for _ in range(random.randint(2, 3)))
+        return All(parts) if shape == 2 else Any(parts)
+
+    for _ in range(300):
+        query = drawn(2)
+        assert len(chunks_named(reader, query, EVERYWHERE)) <= reader.most_chunks(query), query

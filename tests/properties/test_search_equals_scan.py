@@ -41,6 +41,23 @@ QUERIES = int(os.environ.get("ORACLE_QUERIES", "250"))
 TURNS = 6_000
 """More than are searched for at a time, and with more distinct words than a fragment is looked up in."""
 
+LIMITS = {
+    "walk": {
+        "FIRST_WINDOW_TURNS": [1, 7, 512],
+        "LARGEST_WINDOW_TURNS": [9, 300_000],
+        "RARE_CHUNKS": [0, 5, 50_000],
+        "FIRST_CANDIDATES": [1, 3, 2048],
+        "FIRST_DOUBTFUL": [1, 3, 512],
+        "FEW_CANDIDATES": [1, 20, 1024],
+        "MANY_CANDIDATES": [2, 4096],
+        "FEW_WORDS": [0, 2, 512],
+        "MANY_WORDS": [3, 5000],
+    },
+    "plan": {"FREQUENT": [0, 4, 4096], "SPELLED_WORDS": [1, 64], "SPELLED_NEIGHBOURS": [1, 10], "FEW_PHRASES": [1, 32]},
+}
+"""Where a search chooses between roads that must all lead to the same answer: as in use, and so low that a small
+archive goes them all."""
+
 CALLER = Caller()
 
 _LONG_STRETCH = re.compile(r"\S{60,}")
@@ -76,8 +93,22 @@ def test_a_search_is_a_scan(seed: int, tmp_path: Path) -> None:
     with indexed(random, random_sessions(random, tmp_path), tmp_path) as built:
         for _ in range(QUERIES):
             query = random_query(random, built.sessions)
-            found = walk(built.archive, arguments_of(query), random)
-            assert found == oracle.search(built.sessions, query), query
+            with drawn_limits(random) as limits:
+                found = walk(built.archive, arguments_of(query), random)
+            assert found == oracle.search(built.sessions, query), (query, limits)
+
+
+@contextmanager
+def drawn_limits(random: Random) -> Iterator[dict[str, int]]:
+    with pytest.MonkeyPatch.context() as patch:
+        drawn = {
+            f"search_api.{module}.{name}": random.choice(values)
+            for module, limits in LIMITS.items()
+            for name, values in limits.items()
+        }
+        for path, value in drawn.items():
+            patch.setattr(path, value)
+        yield drawn
 
 
 def test_a_search_is_a_scan_of_thousands_of_turns(tmp_path: Path) -> None:
