@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, closing, suppress
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 import anyio
 import anyio.to_thread
@@ -43,9 +43,14 @@ ALIVE_LOOKS = 4
 SLACK_SECONDS = 20.0
 """How much longer than a search may take an answer is waited for: calls before it may be waiting as well."""
 
+LIST_SECONDS = 5.0
+"""How long the server's list of tools is waited for, its start included: some clients give up after ten."""
+
 KEPT_SECONDS = 4.0
 """How long a connection without a call is kept: the server closes it after five."""
 
+
+Answer = TypeVar("Answer", ListToolsResult, CallToolResult)
 
 _log = logging.getLogger(__name__)
 
@@ -124,13 +129,14 @@ class _ServedTools:
 
     async def listed(self) -> ListToolsResult:
         """
-        The server's list. Where none can be had it is that of the settings, without schemas of answers, so that
-        calls can still say what is wrong.
+        The server's list. Where it cannot be had, or not soon, it is that of the settings, without schemas of
+        answers, so that calls can still say what is wrong.
         """
         try:
-            listed = ListToolsResult.model_validate(await self._ask("tools/list", {}))
-        except (_Refused, Unavailable, Timeout, Internal) as error:
-            _log.warning("the server does not list its tools: %s", error)
+            with anyio.fail_after(LIST_SECONDS):
+                listed = await self._ask("tools/list", {}, ListToolsResult)
+        except (_Refused, Unavailable, Timeout, Internal, TimeoutError) as error:
+            _log.warning("the server does not list its tools: %s", str(error) or f"not within {LIST_SECONDS:g} s")
             return ListToolsResult(tools=tool_list(self._settings.mcp.model_copy(update={"structured": False})))
         return listed.model_copy(update={"tools": [tool for tool in listed.tools if tool.name in self._offered]})
 
@@ -144,7 +150,7 @@ class _ServedTools:
             raise no_such_tool(name, self._offered)
         params = {"name": name, "arguments": placed(arguments, self.place)}
         try:
-            return CallToolResult.model_validate(await self._ask("tools/call", params))
+            return await self._ask("tools/call", params, CallToolResult)
         except _Refused as refused:
             return CallToolResult(content=[TextContent(text=str(refused))], is_error=True)
 
@@ -158,20 +164,20 @@ class _ServedTools:
         async with self._one_at_a_time:
             return await anyio.to_thread.run_sync(self._on_demand.server, abandon_on_cancel=True)
 
-    async def _ask(self, method: str, params: Mapping[str, Any]) -> dict[str, Any]:
+    async def _ask(self, method: str, params: Mapping[str, Any], form: type[Answer]) -> Answer:
         body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).encode()
         try:
-            return await self._post(await self.server(), body)
+            return _result_of(await self._post(await self.server(), body), form)
         except _Gone:
             # It ended, or made way for another: calls only read, so asking again is safe.
             try:
-                return await self._post(await self.server(), body)
+                return _result_of(await self._post(await self.server(), body), form)
             except _Gone as gone:
                 raise Unavailable(f"the server cannot be reached: {gone}") from gone
 
-    async def _post(self, address: Address, body: bytes) -> dict[str, Any]:
+    async def _post(self, address: Address, body: bytes) -> httpx2.Response:
         try:
-            response = await self._client.post(f"{address.url}{MCP_PATH}", content=body)
+            return await self._client.post(f"{address.url}{MCP_PATH}", content=body)
         except httpx2.ReadTimeout as timeout:
             raise Timeout(
                 f"the server at {address.url} (process {address.pid}) took the call and has not answered it for "
@@ -179,7 +185,6 @@ class _ServedTools:
             ) from timeout
         except httpx2.TransportError as error:
             raise _Gone(str(error) or type(error).__name__) from error
-        return _result_of(response)
 
 
 class _Gone(Exception):
@@ -227,7 +232,7 @@ async def _in_thread(call: Callable[[], CallToolResult]) -> CallToolResult:
     return await anyio.to_thread.run_sync(call, abandon_on_cancel=True)
 
 
-def _result_of(response: httpx2.Response) -> dict[str, Any]:
+def _result_of(response: httpx2.Response, form: type[Answer]) -> Answer:
     """The result of what the server answered.
 
     Raises:
@@ -237,11 +242,11 @@ def _result_of(response: httpx2.Response) -> dict[str, Any]:
     """
     try:
         said = json.loads(response.content)
-        if response.is_success and isinstance(said["result"], dict):
-            return dict(said["result"])
+        if response.is_success and "result" in said:
+            return form.model_validate(said["result"])
         if "code" in said and "detail" in said:
             raise _Refused(f"Error ({said['code']}): {said['detail']}")
         error = JSONRPCError.model_validate(said).error
-    except (ValueError, TypeError, KeyError) as unclear:
+    except (ValueError, TypeError) as unclear:
         raise Internal(f"the server answered what is no answer, with status {response.status_code}") from unclear
     raise MCPError(error.code, error.message, error.data)

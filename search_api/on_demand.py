@@ -41,7 +41,7 @@ _PROGRAM = "from search_api.cli import main; main()"
 
 
 class OnDemand:
-    """Finds the server of a data directory, or starts one. Used by one thread at a time."""
+    """Finds the server of a data directory, or starts one. Threads that start one wait for each other."""
 
     def __init__(self, settings: Settings, words: Sequence[str]) -> None:
         """`words` are the options of the command line that the settings were read with."""
@@ -141,7 +141,8 @@ class OnDemand:
 
     def _has_failed(self) -> bool:
         """Whether the server that we started has ended; asking also lets go of what the system keeps of it."""
-        return self._started is not None and self._started.poll() is not None
+        started = self._started
+        return started is not None and started.poll() is not None
 
     def _last_words(self) -> str:
         try:

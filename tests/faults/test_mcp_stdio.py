@@ -192,6 +192,22 @@ def test_it_ends_with_its_client_although_it_waits_for_a_server(home: Path) -> N
         lock.release()
 
 
+def test_the_tools_are_not_waited_for_as_long_as_a_server_is(home: Path) -> None:
+    program = f"from search_api import mcp_stdio; mcp_stdio.LIST_SECONDS = 0.5; {CLI}"
+    lock = DataLock(home / ".local" / "share" / "turndex")
+    try:
+        with started(home, program, TURNDEX_MCP__STRUCTURED="true") as process:
+            ask(process, INITIALIZE)
+            send(process, INITIALIZED)
+            began = time.monotonic()
+            tools = ask(process, request("tools/list"))["result"]["tools"]
+            assert time.monotonic() - began < 5
+            assert [(len(tools), "outputSchema" in tool) for tool in tools] == [(3, False)] * 3
+            leave(process)
+    finally:
+        lock.release()
+
+
 class _Server(ThreadingHTTPServer):
     """Says that it is alive, and then what a test wants said."""
 
