@@ -68,6 +68,12 @@ def binding_of(headers: Iterable[tuple[str, str]]) -> Binding:
 
 
 def _path(written: Mapping[str, str], name: str) -> str | None:
+    ours = _PREFIXES[0] + name
+    if written.get(ours) == "":
+        # Written by hand: a variable that was not set. A program that has no project may well send its own empty.
+        raise InvalidArgument(
+            ours, f"the header {ours} takes an absolute path, and is empty; leave it out, or name one"
+        )
     header, path = _value(written, name)
     if path is not None and (not path.startswith("/") or "\0" in path):
         raise InvalidArgument(

@@ -55,6 +55,13 @@ def test_a_path_that_is_none_is_refused_and_not_every_project(header: str, value
         binding_of([(header, value)])
 
 
+@pytest.mark.parametrize("name", ["project", "directory"])
+def test_a_path_that_was_left_empty_is_refused_and_not_every_project(name: str) -> None:
+    for value in ("", "  "):
+        with pytest.raises(InvalidArgument, match=f"x-turndex-{name} takes an absolute path, and is empty"):
+            binding_of([(f"x-turndex-{name}", value), (f"x-cydonia-{name}", "/home/a")])
+
+
 def test_a_header_that_is_right_does_not_stand_in_for_one_that_is_not() -> None:
     for good in ("x-cydonia-project", "x-turndex-directory"):
         with pytest.raises(InvalidArgument, match="x-turndex-project"):
