@@ -194,7 +194,8 @@ def test_it_ends_with_its_client_although_it_waits_for_a_server(home: Path) -> N
 
 def test_the_tools_are_not_waited_for_as_long_as_a_server_is(home: Path) -> None:
     program = f"from search_api import mcp_stdio; mcp_stdio.LIST_SECONDS = 0.5; {CLI}"
-    lock = DataLock(home / ".local" / "share" / "turndex")
+    data_dir = home / ".local" / "share" / "turndex"
+    lock = DataLock(data_dir)
     try:
         with started(home, program, TURNDEX_MCP__STRUCTURED="true") as process:
             ask(process, INITIALIZE)
@@ -204,6 +205,7 @@ def test_the_tools_are_not_waited_for_as_long_as_a_server_is(home: Path) -> None
             assert time.monotonic() - began < 5
             assert [(len(tools), "outputSchema" in tool) for tool in tools] == [(3, False)] * 3
             leave(process)
+        wait_for(lambda: "already writes" in (data_dir / LOG_FILE).read_text("utf-8"), "that server has ended, too")
     finally:
         lock.release()
 
