@@ -95,43 +95,43 @@ class Filters(Request):
     agent: Words = Field([], description="Agent names or registry ids, any case.")
     source: Words = Field([], description="Sources, such as `cydonia` or `turn-file`.")
     title: Word | None = Field(None, description="Only sessions whose title has this text.")
-    since: Word | None = Field(None, description="From this date, ISO time or age (`30m`, `12h`, `7d`, `4w`) on.")
-    until: Word | None = Field(None, description="Up to this date, ISO time or age, included.")
+    since: Word | None = Field(None, description="From this date, ISO time or age (`30m`, `7d`, `4w`) on.")
+    until: Word | None = Field(None, description="Up to then, included; as `since`.")
     archived: Presence = Field("include", description="Archived sessions.")
     subagents: Presence = Field("exclude", description="Sessions that another session started.")
-    closed: Inclusion = Field("exclude", description="Sessions of projects that are closed.")
-    cursor: Word | None = Field(None, description="The next page of an earlier answer.")
+    closed: Inclusion = Field("exclude", description="Sessions of closed projects.")
+    cursor: Word | None = Field(None, description="The next page of an answer.")
 
 
 class SearchRequest(Filters):
     """`session_search`: where was this said?"""
 
     query: str = Field(description="What to find, at most 4,096 characters.")
-    session: str | None = Field(None, description="Search one session; turns written on it narrow the search to them.")
+    session: str | None = Field(None, description="Only in this session, or in the turns written on it.")
     mode: Literal["text", "regex", "words"] = Field(
-        "text", description="`text`: exactly this text, ignoring case; `regex`; `words`: ranked words."
+        "text", description="`text`: exactly this; `regex`; `words`: ranked words."
     )
-    full: bool = Field(False, description="Look through detail as well as conversation.")
+    full: bool = Field(False, description="Look through detail, too.")
     kind: Kinds = Field([], description="Only items of these kinds.")
     copies: Inclusion = Field("exclude", description="Turns that a fork or resume brought along.")
-    current: Inclusion = Field("exclude", description="The turn that the caller is in, where that is known.")
+    current: Inclusion = Field("exclude", description="The turn that the caller is in.")
     order: Literal["newest", "oldest", "best"] | None = Field(
-        None, description="By the time of the turn, or in words mode, where that is the default, by how well it fits."
+        None, description="By time; `best`: by how well it fits, the default of words mode."
     )
     limit: int = Field(MAX_SEARCH_LIMIT, ge=1, le=MAX_SEARCH_LIMIT, description="Turns at most.")
-    context: int = Field(0, ge=0, le=5, description="Lines of the same item before and after the line.")
-    explain: bool = Field(False, description="Say how the query was answered and what it cost.")
+    context: int = Field(0, ge=0, le=5, description="Lines of the item before and after.")
+    explain: bool = Field(False, description="Say what the query cost, and why.")
 
 
 class ReadRequest(Request):
     """`session_read`: what was said there?"""
 
-    session: str = Field(description="A reference, a number, a session's id or its beginning, a handle or a title.")
+    session: str = Field(description="A reference, a number, an id or its beginning, a handle or a title.")
     turns: Word | None = Field(None, description="`5` or `5-7`; wins over turns on the reference.")
     project: Word | None = Field(None, description="A path or a name; `*` is every open project.")
-    full: bool = Field(False, description="Include thinking, tool input and output, and process items.")
+    full: bool = Field(False, description="Thinking, tool input and output, and processes, too.")
     max_chars: int | None = Field(None, ge=1000, description="Cut the answer there.")
-    cursor: Word | None = Field(None, description="Reads on where an earlier answer was cut.")
+    cursor: Word | None = Field(None, description="Reads on where an answer was cut.")
 
 
 class SessionsRequest(Filters):

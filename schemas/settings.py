@@ -190,6 +190,9 @@ class LimitsSettings(Section):
     concurrent_calls: int = Field(default=8, ge=1, description="Calls answered at once.")
     waiting_calls: int = Field(default=64, ge=0, description="Calls that may wait for their turn; one more is `busy`.")
     body_bytes: int = Field(default=1_000_000, ge=1, description="A larger request body is `too_large`.")
+    body_seconds: float = Field(
+        default=10.0, gt=0, description="A request body that takes longer to arrive is ended with `timeout`."
+    )
     min_free_bytes: int = Field(
         default=2_000_000_000, ge=0, description="Indexing stops before less disk than this is free,"
     )

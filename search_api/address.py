@@ -47,16 +47,37 @@ def read_address(data_dir: Path) -> Address | None:
         return None
 
 
+class Silent(Exception):
+    """What listens where a server wrote that it is does not answer."""
+
+    def __init__(self, address: Address) -> None:
+        super().__init__(f"{address.url} does not answer within {TIMEOUT_SECONDS} s")
+        self.address = address
+
+
 def running_server(data_dir: Path) -> Address | None:
     """The server of this data directory, if it answers and is the one that wrote its address."""
+    with contextlib.suppress(Silent):
+        return find_server(data_dir)
+    return None
+
+
+def find_server(data_dir: Path) -> Address | None:
+    """As `running_server`, but tells a server that is not there from one that hangs.
+
+    Raises:
+        Silent: something is there, and does not answer.
+    """
     found = _look(data_dir)
     return None if found is None else found[0]
 
 
 def is_on_demand(data_dir: Path) -> bool:
     """Whether a server of this data directory is running that was started on demand."""
-    found = _look(data_dir)
-    return found is not None and found[1].get("on_demand") is True
+    with contextlib.suppress(Silent):
+        found = _look(data_dir)
+        return found is not None and found[1].get("on_demand") is True
+    return False
 
 
 def _look(data_dir: Path) -> tuple[Address, dict[str, Any]] | None:
@@ -67,6 +88,8 @@ def _look(data_dir: Path) -> tuple[Address, dict[str, Any]] | None:
     try:
         health = orjson.loads(ask(address, "/healthz"))
         return (address, health) if health["instance"] == address.instance else None
+    except TimeoutError as timeout:
+        raise Silent(address) from timeout
     except (OSError, http.client.HTTPException, ValueError, KeyError, TypeError):
         return None
 

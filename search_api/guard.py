@@ -2,9 +2,10 @@
 
 A page in the user's browser can send requests to this machine, and a name can be made to point at
 it; so a call must name a host that is ours (`Host`), come from no other site (`Origin`,
-`Sec-Fetch-Site`), carry the token where one is set, and have a body of a bounded size.
+`Sec-Fetch-Site`), carry the token where one is set, and have a body of a bounded size that arrives in time.
 """
 
+import asyncio
 import hmac
 import logging
 import re
@@ -16,7 +17,17 @@ from urllib.parse import parse_qsl
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from schemas.errors import Busy, Forbidden, Internal, MethodNotAllowed, TooLarge, TurndexError, Unauthorized, quoted
+from schemas.errors import (
+    Busy,
+    Forbidden,
+    Internal,
+    MethodNotAllowed,
+    Timeout,
+    TooLarge,
+    TurndexError,
+    Unauthorized,
+    quoted,
+)
 from schemas.settings import Settings
 from search_api.render import error_line, json_bytes, problem
 
@@ -53,6 +64,7 @@ class Guard:
     def __init__(self, app: ASGIApp, *, settings: Settings) -> None:
         self._app = app
         self._body_bytes = settings.limits.body_bytes
+        self._body_seconds = settings.limits.body_seconds
         self._token = settings.server.token
         bound = settings.server.host.lower()
         self._names = _LOOPBACK_NAMES | {f"[{bound}]" if ":" in bound else bound}
@@ -124,13 +136,21 @@ class Guard:
             raise Unauthorized("this server asks for `Authorization: Bearer` with its token (server.token)")
 
     def _bounded(self, receive: Receive) -> Receive:
-        """`receive` that ends a body as soon as it is too large, whether its length was announced or not."""
+        """`receive` that ends a body as soon as it is too large, announced or not, or when it takes too long."""
         received = 0
+        is_whole = False
+        late_at = asyncio.get_running_loop().time() + self._body_seconds
 
         async def bounded() -> Message:
-            nonlocal received
-            message = await receive()
+            nonlocal received, is_whole
+            try:
+                # Behind the body nothing comes but the end of the connection, which may take as long as it likes.
+                async with asyncio.timeout_at(None if is_whole else late_at):
+                    message = await receive()
+            except TimeoutError as late:
+                raise Timeout(f"the body did not arrive within {self._body_seconds:g} s") from late
             received += len(message.get("body", b""))
+            is_whole = not message.get("more_body", False)
             if received > self._body_bytes:
                 raise self._too_large()
             return message

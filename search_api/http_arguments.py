@@ -63,10 +63,19 @@ def _query_words(request: Request) -> dict[str, list[str]]:
     return words
 
 
-async def _json_object(request: Request) -> dict[str, Any]:
+def check_media_type(request: Request) -> None:
+    """Refuse a body that is not called `application/json`.
+
+    Raises:
+        UnsupportedMediaType: its name is another, or it has none.
+    """
     media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if media_type != "application/json":
         raise UnsupportedMediaType(f"a POST carries application/json, not {quoted(media_type) or 'an unnamed type'}")
+
+
+async def _json_object(request: Request) -> dict[str, Any]:
+    check_media_type(request)
     body = await request.body()
     try:
         value = _loads(body)

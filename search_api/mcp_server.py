@@ -12,41 +12,34 @@ from typing import Any
 
 from mcp.server.lowlevel import Server
 from mcp.shared.exceptions import MCPError
-from mcp_types import INVALID_PARAMS, CallToolRequestParams, CallToolResult, ListToolsResult, PaginatedRequestParams
+from mcp_types import CallToolRequestParams, CallToolResult, ListToolsResult, PaginatedRequestParams
 
 from schemas.errors import Internal, TurndexError, quoted
-from schemas.settings import McpSettings
 from schemas.texts import without_surrogates
 from search_api.mcp_answers import refused
-from search_api.mcp_calls import Call
-from search_api.mcp_tools import INSTRUCTIONS, offered, tool_list
+from search_api.mcp_calls import Tools
+from search_api.mcp_tools import INSTRUCTIONS
 from search_api.version import VERSION
 
 _log = logging.getLogger(__name__)
 
 
-def mcp_server(settings: McpSettings, call: Call) -> Server[Any]:
-    """A server of the tools that the settings offer."""
-    tools = offered(settings)
-    listed = ListToolsResult(tools=tool_list(settings))
+def mcp_server(tools: Tools) -> Server[Any]:
+    """A server of these tools."""
 
     async def list_tools(_: Any, __: PaginatedRequestParams | None) -> ListToolsResult:
-        return listed
+        return await tools.listed()
 
     async def call_tool(context: Any, params: CallToolRequestParams) -> CallToolResult:
-        tool = tools.get(params.name)
-        if tool is None:
-            names = ", ".join(tools) or "none"
-            raise MCPError(INVALID_PARAMS, f"there is no tool {quoted(params.name)}; there are: {names}")
         try:
-            return await call(tool, _cleaned(params.arguments or {}), context.request)
+            return await tools.call(params.name, _cleaned(params.arguments or {}), context.request)
         except TurndexError as error:
             return refused(error)
         except MCPError:
             raise
         except Exception as error:  # noqa: BLE001  the last resort, as at every door: the caller and the log are told
             incident = secrets.token_hex(6)
-            _log.exception("internal error %s in %s", incident, tool.name)
+            _log.exception("internal error %s in %s", incident, quoted(params.name))
             return refused(
                 Internal(f"a fault of ours ({type(error).__name__}); the log has it under the id {incident}")
             )

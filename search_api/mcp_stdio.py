@@ -6,34 +6,32 @@ settings may show more.
 """
 
 import json
+import logging
 import os
-import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, closing, suppress
 from dataclasses import dataclass
 from functools import cached_property
-from io import TextIOWrapper
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 import anyio
 import anyio.to_thread
 import httpx2
-from mcp.server.stdio import stdio_server
 from mcp.shared.exceptions import MCPError
-from mcp_types import CallToolResult, JSONRPCError, TextContent
+from mcp_types import CallToolResult, JSONRPCError, ListToolsResult, TextContent
 from mcp_types.version import LATEST_HANDSHAKE_VERSION
 
-from schemas.errors import Internal, Unavailable
+from schemas.errors import Internal, Timeout, Unavailable
 from schemas.settings import Settings
-from schemas.texts import without_half_pairs
 from search_api.address import Address
 from search_api.archive import Archive
 from search_api.binding import Binding
 from search_api.guard import MCP_PATH
 from search_api.log import log_to_stderr
-from search_api.mcp_calls import Call, asking
+from search_api.mcp_calls import ArchiveTools, Tools, no_such_tool
+from search_api.mcp_lines import serve_lines
 from search_api.mcp_server import mcp_server
-from search_api.mcp_tools import ToolDescription
+from search_api.mcp_tools import offered, tool_list
 from search_api.on_demand import OnDemand
 
 PROJECT_VARIABLE = "CLAUDE_PROJECT_DIR"
@@ -45,8 +43,16 @@ ALIVE_LOOKS = 4
 SLACK_SECONDS = 20.0
 """How much longer than a search may take an answer is waited for: calls before it may be waiting as well."""
 
+LIST_SECONDS = 5.0
+"""How long the server's list of tools is waited for, its start included: some clients give up after ten."""
+
 KEPT_SECONDS = 4.0
 """How long a connection without a call is kept: the server closes it after five."""
+
+
+Answer = TypeVar("Answer", ListToolsResult, CallToolResult)
+
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,16 +67,18 @@ class Place:
 def place_of(project: str | None, session: str | None) -> Place:
     """Where a client is that was started here; `project` is a path, a name, or `*` for every open project."""
     if project is None:
-        return Place(Binding(directory=os.environ.get(PROJECT_VARIABLE) or os.getcwd(), session=session))
+        # A path that is not absolute would bind nothing, and nothing is every project.
+        directory = os.path.join(os.getcwd(), os.environ.get(PROJECT_VARIABLE, ""))
+        return Place(Binding(directory=os.path.normpath(directory), session=session))
     if project == "*":
         return Place(Binding(session=session))
     if "/" in project:
-        return Place(Binding(project=project, session=session))
+        return Place(Binding(project=os.path.abspath(project), session=session))
     return Place(Binding(session=session), project)
 
 
 def serve_stdio(settings: Settings, words: Sequence[str], place: Place) -> None:
-    """Serve until standard input ends. While it does, nothing but protocol can get onto standard output.
+    """Serve until the client has left or a signal comes; nothing but protocol gets onto standard output meanwhile.
 
     Args:
         words: the options that the settings were read with, for a server that has to be started.
@@ -81,40 +89,24 @@ def serve_stdio(settings: Settings, words: Sequence[str], place: Place) -> None:
 
 async def _serve(settings: Settings, words: Sequence[str], place: Place) -> None:
     async with AsyncExitStack() as opened:
-        served = await opened.enter_async_context(_Served(settings, words, place.binding))
-        call: Call = served.call
-        if settings.access.projects is not None:
-            call = _Alone(settings, served, opened).call
-
-        async def placed(tool: ToolDescription, arguments: dict[str, Any], request: Any) -> CallToolResult:
-            named = {} if place.project is None else {"project": place.project}
-            return await call(tool, {**named, **arguments}, request)
-
-        server = mcp_server(settings.mcp, placed)
-        lines = _MendedLines(TextIOWrapper(sys.stdin.buffer, encoding="utf-8", errors="replace"))
-        async with stdio_server(lines) as (read_stream, write_stream), anyio.create_task_group() as beside:
-            beside.start_soon(served.keep_alive)
-            await server.run(read_stream, write_stream, server.create_initialization_options())
-            beside.cancel_scope.cancel()
+        served = await opened.enter_async_context(_ServedTools(settings, words, place))
+        tools: Tools = served if settings.access.projects is None else _OwnTools(settings, served, opened)
+        await serve_lines(mcp_server(tools), served.keep_alive)
 
 
-class _MendedLines(anyio.AsyncFile[str]):
-    """Standard input; the SDK drops a line that its parser refuses, and the client would wait for ever."""
+class _ServedTools:
+    """Tools of the server, which lists them and answers their calls; without those that our settings leave out."""
 
-    async def readline(self) -> str:
-        return without_half_pairs(await super().readline())
-
-
-class _Served:
-    """Answers by asking the server."""
-
-    def __init__(self, settings: Settings, words: Sequence[str], binding: Binding) -> None:
-        self.binding = binding
+    def __init__(self, settings: Settings, words: Sequence[str], place: Place) -> None:
+        self.place = place
+        self._settings = settings
+        self._offered = offered(settings.mcp)
         self._on_demand = OnDemand(settings, words)
         self._one_at_a_time = anyio.Lock()
         self._alive_seconds = settings.mcp.on_demand_minutes * 60 / ALIVE_LOOKS
+        self._answer_seconds = settings.limits.search_seconds + SLACK_SECONDS
         headers = {
-            **binding.headers(),
+            **place.binding.headers(),
             "accept": "application/json",
             "content-type": "application/json",
             "mcp-protocol-version": LATEST_HANDSHAKE_VERSION,
@@ -123,7 +115,7 @@ class _Served:
             headers["authorization"] = f"Bearer {settings.server.token}"
         self._client = httpx2.AsyncClient(
             headers=headers,
-            timeout=settings.limits.search_seconds + SLACK_SECONDS,
+            timeout=self._answer_seconds,
             limits=httpx2.Limits(keepalive_expiry=KEPT_SECONDS),
             trust_env=False,
         )
@@ -135,22 +127,32 @@ class _Served:
         self._on_demand.stop_waiting()
         await self._client.aclose()
 
-    async def call(self, tool: ToolDescription, arguments: dict[str, Any], _: Any) -> CallToolResult:
+    async def listed(self) -> ListToolsResult:
+        """
+        The server's list. Where it cannot be had, or not soon, it is that of the settings, without schemas of
+        answers, so that calls can still say what is wrong.
+        """
+        try:
+            with anyio.fail_after(LIST_SECONDS):
+                listed = await self._ask("tools/list", {}, ListToolsResult)
+        except (_Refused, Unavailable, Timeout, Internal, TimeoutError) as error:
+            _log.warning("the server does not list its tools: %s", str(error) or f"not within {LIST_SECONDS:g} s")
+            return ListToolsResult(tools=tool_list(self._settings.mcp.model_copy(update={"structured": False})))
+        return listed.model_copy(update={"tools": [tool for tool in listed.tools if tool.name in self._offered]})
+
+    async def call(self, name: str, arguments: Mapping[str, Any], _: Any) -> CallToolResult:
         """
         Raises:
-            MCPError: the server answered an error of the protocol.
-            Unavailable: no server can be reached or started.
+            MCPError: there is no such tool, or the server answered another error of the protocol.
+            Timeout, Unavailable: it does not answer, or cannot be reached or started.
         """
-        params = {"name": tool.name, "arguments": arguments}
-        body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}).encode()
+        if name not in self._offered:
+            raise no_such_tool(name, self._offered)
+        params = {"name": name, "arguments": placed(arguments, self.place)}
         try:
-            return await self._post(await self.server(), body)
-        except _Gone:
-            # It ended, or made way for another: calls only read, so asking again is safe.
-            try:
-                return await self._post(await self.server(), body)
-            except _Gone as gone:
-                raise Unavailable(f"the server cannot be reached: {gone}") from gone
+            return await self._ask("tools/call", params, CallToolResult)
+        except _Refused as refused:
+            return CallToolResult(content=[TextContent(text=str(refused))], is_error=True)
 
     async def keep_alive(self) -> None:
         while True:
@@ -162,59 +164,88 @@ class _Served:
         async with self._one_at_a_time:
             return await anyio.to_thread.run_sync(self._on_demand.server, abandon_on_cancel=True)
 
-    async def _post(self, address: Address, body: bytes) -> CallToolResult:
+    async def _ask(self, method: str, params: Mapping[str, Any], form: type[Answer]) -> Answer:
+        body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).encode()
         try:
-            response = await self._client.post(f"{address.url}{MCP_PATH}", content=body)
+            return _result_of(await self._post(await self.server(), body), form)
+        except _Gone:
+            # It ended, or made way for another: calls only read, so asking again is safe.
+            try:
+                return _result_of(await self._post(await self.server(), body), form)
+            except _Gone as gone:
+                raise Unavailable(f"the server cannot be reached: {gone}") from gone
+
+    async def _post(self, address: Address, body: bytes) -> httpx2.Response:
+        try:
+            return await self._client.post(f"{address.url}{MCP_PATH}", content=body)
+        except httpx2.ReadTimeout as timeout:
+            raise Timeout(
+                f"the server at {address.url} (process {address.pid}) took the call and has not answered it for "
+                f"{self._answer_seconds:g} s"
+            ) from timeout
         except httpx2.TransportError as error:
             raise _Gone(str(error) or type(error).__name__) from error
-        return _result_of(response)
 
 
 class _Gone(Exception):
     """The server does not answer any more."""
 
 
-class _Alone:
-    """Answers by reading store and index in this process; a server keeps them fresh meanwhile, if one can be had."""
+class _Refused(Exception):
+    """The server refused before it came to a tool; says how, in the line of a refusal."""
 
-    def __init__(self, settings: Settings, served: _Served, opened: AsyncExitStack) -> None:
+
+class _OwnTools:
+    """Tools that read store and index in this process; a server keeps them fresh meanwhile, if one can be had."""
+
+    def __init__(self, settings: Settings, served: _ServedTools, opened: AsyncExitStack) -> None:
         self._settings = settings
         self._served = served
         self._opened = opened
 
     @cached_property
-    def _ask(self) -> Call:
+    def _tools(self) -> ArchiveTools:
         archive = self._opened.enter_context(closing(Archive.open(self._settings)))
-        return asking(archive, self._settings.mcp, _in_thread, lambda _: self._served.binding)
+        return ArchiveTools(archive, self._settings.mcp, _in_thread, lambda _: self._served.place.binding)
 
-    async def call(self, tool: ToolDescription, arguments: dict[str, Any], request: Any) -> CallToolResult:
+    async def listed(self) -> ListToolsResult:
+        return ListToolsResult(tools=tool_list(self._settings.mcp))
+
+    async def call(self, name: str, arguments: Mapping[str, Any], request: Any) -> CallToolResult:
         """
         Raises:
             TurndexError: the call is refused, or nothing is indexed yet.
         """
         with suppress(Unavailable):
             await self._served.server()
-        return await self._ask(tool, arguments, request)
+        return await self._tools.call(name, placed(arguments, self._served.place), request)
+
+
+def placed(arguments: Mapping[str, Any], place: Place) -> dict[str, Any]:
+    """The arguments of a call, with the name of the client's project where they name none."""
+    if place.project is None or arguments.get("project") is not None:
+        return dict(arguments)
+    return {**arguments, "project": place.project}
 
 
 async def _in_thread(call: Callable[[], CallToolResult]) -> CallToolResult:
     return await anyio.to_thread.run_sync(call, abandon_on_cancel=True)
 
 
-def _result_of(response: httpx2.Response) -> CallToolResult:
-    """What the server answered, or refused before it came to the tool.
+def _result_of(response: httpx2.Response, form: type[Answer]) -> Answer:
+    """The result of what the server answered.
 
     Raises:
         MCPError: an error of the protocol.
+        _Refused: it refused before it came to the protocol.
         Internal: what came back is none of these.
     """
     try:
         said = json.loads(response.content)
         if response.is_success and "result" in said:
-            return CallToolResult.model_validate(said["result"])
+            return form.model_validate(said["result"])
         if "code" in said and "detail" in said:
-            refusal = f"Error ({said['code']}): {said['detail']}"
-            return CallToolResult(content=[TextContent(text=refusal)], is_error=True)
+            raise _Refused(f"Error ({said['code']}): {said['detail']}")
         error = JSONRPCError.model_validate(said).error
     except (ValueError, TypeError) as unclear:
         raise Internal(f"the server answered what is no answer, with status {response.status_code}") from unclear

@@ -122,7 +122,8 @@ def _search_form(answer: SearchAnswer) -> SearchForm:
 
 def search_notes(answer: SearchAnswer) -> list[str]:
     """What is said beside the hits, one sentence each, in the order in which it is shown."""
-    more = f"more than {answer.limit} turns match; narrow the query or name a session"
+    match = "matches" if answer.limit == 1 else "match"
+    more = f"more than {counted(answer.limit, 'turn')} {match}; narrow the query or name a session"
     return [
         *([more] if answer.more else []),
         *answer.notes,

@@ -26,7 +26,7 @@ from search_api.naming import Names, session_with_number, sessions_with_id
 MAX_CANDIDATES = 50
 LAST_CHAR = "\U0010ffff"
 
-_OF_SESSIONS = "; `sessions` lists those that there are"
+_OF_SESSIONS = "; the list of sessions has those that there are"
 _ARTICLES = {"a": "an", "e": "an", "i": "an", "o": "an", "u": "an"}
 
 

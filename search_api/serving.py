@@ -20,7 +20,7 @@ from pathlib import Path
 
 import h11
 import uvicorn
-from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
 
 from schemas.errors import Forbidden, InvalidArgument, TooLarge, TurndexError, Unavailable
 from schemas.settings import DEFAULT_PORT, LAST_WALKED_PORT, ServerSettings, Settings
@@ -38,8 +38,11 @@ MAX_HEADER_BYTES = 256_000
 IDLE_LOOKS = 20
 """How often a server on demand looks whether anyone calls, in the time after which it ends when nobody does."""
 
+HEAD_SECONDS = 10
+"""How long a client may take to send a request line with its headers."""
+
 LINGER_SECONDS = 2
-"""How long the rest of a request that was refused unread is still taken."""
+"""How long the rest of a request that was answered or refused unread is still taken."""
 
 _BOTH_LOOPBACKS = ("127.0.0.1", "::1")
 _NO_IPV6 = frozenset({errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT, errno.EPROTONOSUPPORT})
@@ -231,13 +234,42 @@ class _Server(uvicorn.Server):
 
 
 class _Protocol(H11Protocol):
-    """uvicorn's protocol: takes URLs as they are typed, and refuses in our shape what cannot be routed.
+    """uvicorn's protocol: takes URLs as they are typed, refuses in our shape what cannot be routed, and waits for
+    nobody for ever. uvicorn itself only limits the time between an answer and the first byte of what follows.
 
-    What the caller is still sending then is taken and dropped for a while: closing at once would reset
-    the connection, and the refusal would never arrive.
+    What the caller is still sending after an answer is taken and dropped for a while: closing at once would
+    reset the connection, and the answer would never arrive.
     """
 
     _is_refused = False
+    _late_head: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn has it
+        super().connection_made(transport)
+        self._limit_head()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        super().connection_lost(exc)
+        self._limit_head()
+
+    def on_response_complete(self) -> None:
+        unread = self.cycle if self.conn.their_state is h11.SEND_BODY else None
+        super().on_response_complete()
+        if unread is not None:
+            self.loop.call_later(LINGER_SECONDS, self._close_if_unread, unread)
+
+    def _close_if_unread(self, cycle: RequestResponseCycle) -> None:
+        if self.cycle is cycle and self.conn.their_state is h11.SEND_BODY:
+            self.transport.close()
+
+    def _limit_head(self) -> None:
+        """Close the connection unless the head that is now awaited has come in time."""
+        is_awaited = self.conn.their_state is h11.IDLE and not self.transport.is_closing()
+        if is_awaited and self._late_head is None:
+            self._late_head = self.loop.call_later(HEAD_SECONDS, self.transport.close)
+        elif not is_awaited and self._late_head is not None:
+            self._late_head.cancel()
+            self._late_head = None
 
     def data_received(self, data: bytes) -> None:
         if self._is_refused:
@@ -247,6 +279,7 @@ class _Protocol(H11Protocol):
             line, end, rest = data.partition(b"\r\n")
             data = _NOT_ASCII.sub(lambda byte: b"%%%02X" % byte[0][0], line) + end + rest
         super().data_received(data)
+        self._limit_head()
 
     def send_400_response(self, msg: str) -> None:
         if self.conn.our_state not in (h11.IDLE, h11.SEND_RESPONSE):

@@ -19,7 +19,7 @@ from search_api.archive import Archive
 from search_api.binding import Binding
 from search_api.cli import main
 from search_api.mcp_answers import LAST_NOTE
-from search_api.mcp_calls import asking
+from search_api.mcp_calls import ArchiveTools
 from search_api.mcp_server import mcp_server
 from tests.home import home_environment
 from tests.mcp_clients import connected, text_of
@@ -105,8 +105,8 @@ def mcp_in_memory(config: Path, mode: str) -> Iterator[Door]:
     """The tools on an archive, without a transport."""
     settings = load_settings(config)
     with closing(Archive.open(settings)) as archive:
-        ask = asking(archive, settings.mcp, asyncio.to_thread, lambda _: Binding())
-        with mcp(mcp_server(settings.mcp, ask), mode) as door:
+        tools = ArchiveTools(archive, settings.mcp, asyncio.to_thread, lambda _: Binding())
+        with mcp(mcp_server(tools), mode) as door:
             yield door
 
 

@@ -1,6 +1,8 @@
 """`turndex mcp` as a process: nothing but protocol on standard output, and gone when its client is."""
 
 import json
+import re
+import signal
 import subprocess
 import sys
 import threading
@@ -29,6 +31,13 @@ INITIALIZE = request(
 INITIALIZED = {"jsonrpc": "2.0", "method": "notifications/initialized"}
 
 CLI = "from search_api.cli import main; main()"
+QUICK = f"""
+from search_api import mcp_stdio
+mcp_stdio.SLACK_SECONDS = 0
+{CLI}
+"""
+"""The command, which waits no longer for a call than the call may take."""
+
 NOISY = f"""
 import os, warnings
 from search_api import mcp_stdio
@@ -44,10 +53,10 @@ mcp_stdio.OnDemand.server = server
 
 
 @contextmanager
-def started(home: Path, program: str = CLI) -> Iterator["subprocess.Popen[bytes]"]:
+def started(home: Path, program: str = CLI, **environment: str) -> Iterator["subprocess.Popen[bytes]"]:
     with subprocess.Popen(
         [sys.executable, "-W", "always", "-c", program, "mcp"],
-        env=home_environment(home),
+        env=home_environment(home) | environment,
         cwd=home,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
@@ -82,6 +91,15 @@ def send(process: "subprocess.Popen[bytes]", message: dict[str, Any]) -> None:
     process.stdin.flush()
 
 
+def leave(process: "subprocess.Popen[bytes]") -> None:
+    """Close what the process reads and writes, as a client does that has ended, and wait for its end."""
+    assert process.stdin is not None
+    assert process.stdout is not None
+    process.stdin.close()
+    process.stdout.close()
+    assert process.wait(END_SECONDS) == 0
+
+
 def test_a_noisy_fault_leaves_standard_output_to_the_protocol(home: Path) -> None:
     with started(home, NOISY) as process:
         assert ask(process, INITIALIZE)["result"]["serverInfo"]["name"] == "turndex"
@@ -95,23 +113,58 @@ def test_a_noisy_fault_leaves_standard_output_to_the_protocol(home: Path) -> Non
         assert noise in errors
 
 
-def test_lines_that_are_no_protocol_are_passed_over(home: Path) -> None:
-    answers, _ = said(home, [b"garbage", b"", b"\xff\xfe", b"[" * 50_000, INITIALIZE, INITIALIZED, b'{"half": '])
-    assert [answer["id"] for answer in answers] == [1]
+def test_lines_that_are_no_protocol_are_answered_and_passed_over(home: Path) -> None:
+    no_messages = [b"garbage", b"\xff\xfe", b"[" * 50_000, b"[]", b'{"id": 7}']
+    answers, _ = said(home, [*no_messages, b"", b"  ", INITIALIZE, INITIALIZED, b'{"half": '])
+    assert [(answer["id"], answer.get("error", {}).get("code")) for answer in answers if answer["id"] != 1] == [
+        (None, -32700),
+        (None, -32700),
+        (None, -32700),
+        (None, -32600),
+        (7, -32600),
+        (None, -32700),
+    ]
+    assert [answer["result"]["serverInfo"]["name"] for answer in answers if answer["id"] == 1] == ["turndex"]
 
 
-def test_the_tools_are_listed_without_a_server(home: Path) -> None:
-    with started(home) as process:
+def test_the_tools_are_those_of_the_server_that_answers_their_calls(home: Path) -> None:
+    tool = {"name": "session_read", "inputSchema": {"type": "object"}, "outputSchema": {"type": "object"}}
+    answer = {"jsonrpc": "2.0", "id": 1, "result": {"tools": [tool]}}
+    with serving(home, json.dumps(answer).encode()) as server, started(home) as process:
         ask(process, INITIALIZE)
         send(process, INITIALIZED)
-        listed = ask(process, request("tools/list"))
-        assert [tool["name"] for tool in listed["result"]["tools"]] == [
-            "session_search",
-            "session_read",
-            "session_list",
-        ]
+        assert ask(process, request("tools/list"))["result"]["tools"] == [tool]
         process.communicate(timeout=END_SECONDS)
-    assert not (home / ".local").exists()
+    assert [body["method"] for body in server.bodies] == ["tools/list"]
+
+
+def test_the_settings_of_a_client_leave_tools_of_the_server_out(home: Path) -> None:
+    tools = [{"name": name, "inputSchema": {"type": "object"}} for name in ("session_search", "session_read")]
+    answer = json.dumps({"jsonrpc": "2.0", "id": 1, "result": {"tools": tools}}).encode()
+    with (
+        serving(home, answer) as server,
+        started(home, TURNDEX_MCP__TOOLS='["session_read", "session_list"]') as process,
+    ):
+        ask(process, INITIALIZE)
+        send(process, INITIALIZED)
+        assert ask(process, request("tools/list"))["result"]["tools"] == tools[1:]
+        error = ask(process, tool_request("session_search", {"query": "lid"}))["error"]
+        assert error["message"] == "there is no tool session_search; there are: session_read, session_list"
+        process.communicate(timeout=END_SECONDS)
+    assert [body["method"] for body in server.bodies] == ["tools/list"]
+
+
+def test_where_no_server_can_be_had_the_tools_are_listed_and_their_calls_say_why(home: Path) -> None:
+    (home / ".local").write_bytes(b"")
+    with started(home, TURNDEX_MCP__STRUCTURED="true", TURNDEX_MCP__TOOLS='["session_list"]') as process:
+        ask(process, INITIALIZE)
+        send(process, INITIALIZED)
+        (tool,) = ask(process, request("tools/list"))["result"]["tools"]
+        assert (tool["name"], "outputSchema" in tool) == ("session_list", False)
+        result = ask(process, tool_request("session_list", {}))["result"]
+        assert result["content"][0]["text"].startswith("Error (unavailable): no server could be started in ")
+        _, errors = process.communicate(timeout=END_SECONDS)
+    assert b"the server does not list its tools: Error (unavailable)" in errors
 
 
 def test_what_cannot_be_understood_says_so_on_standard_error_alone(home: Path) -> None:
@@ -120,16 +173,6 @@ def test_what_cannot_be_understood_says_so_on_standard_error_alone(home: Path) -
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=False)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith("Error (invalid_argument): ")
-
-
-def test_a_data_directory_that_cannot_be_made_is_unavailable(home: Path) -> None:
-    (home / ".local").write_bytes(b"")
-    with started(home) as process:
-        ask(process, INITIALIZE)
-        send(process, INITIALIZED)
-        result = ask(process, tool_request("session_list", {}))["result"]
-        assert result["content"][0]["text"].startswith("Error (unavailable): no server could be started in ")
-        process.communicate(timeout=END_SECONDS)
 
 
 def test_it_ends_with_its_client_although_it_waits_for_a_server(home: Path) -> None:
@@ -142,8 +185,26 @@ def test_it_ends_with_its_client_although_it_waits_for_a_server(home: Path) -> N
             send(process, tool_request("session_list", {}))
             wait_for((data_dir / LOG_FILE).exists, "a server is being started")
             began = time.monotonic()
-            process.communicate(timeout=END_SECONDS)
+            leave(process)
             assert time.monotonic() - began < 5
+        wait_for(lambda: "already writes" in (data_dir / LOG_FILE).read_text("utf-8"), "that server has ended, too")
+    finally:
+        lock.release()
+
+
+def test_the_tools_are_not_waited_for_as_long_as_a_server_is(home: Path) -> None:
+    program = f"from search_api import mcp_stdio; mcp_stdio.LIST_SECONDS = 0.5; {CLI}"
+    data_dir = home / ".local" / "share" / "turndex"
+    lock = DataLock(data_dir)
+    try:
+        with started(home, program, TURNDEX_MCP__STRUCTURED="true") as process:
+            ask(process, INITIALIZE)
+            send(process, INITIALIZED)
+            began = time.monotonic()
+            tools = ask(process, request("tools/list"))["result"]["tools"]
+            assert time.monotonic() - began < 5
+            assert [(len(tools), "outputSchema" in tool) for tool in tools] == [(3, False)] * 3
+            leave(process)
         wait_for(lambda: "already writes" in (data_dir / LOG_FILE).read_text("utf-8"), "that server has ended, too")
     finally:
         lock.release()
@@ -162,6 +223,11 @@ class _Server(ThreadingHTTPServer):
         self.go_on = threading.Event()
         self.bodies: list[Any] = []
 
+    def answer_with(self, result: dict[str, Any]) -> None:
+        """Answer the call that is kept waiting."""
+        self.answer = json.dumps({"jsonrpc": "2.0", "id": 1, "result": result}).encode()
+        self.go_on.set()
+
 
 class _Said(BaseHTTPRequestHandler):
     server: _Server
@@ -174,7 +240,7 @@ class _Said(BaseHTTPRequestHandler):
         self.server.called.set()
         if self.server.answer is None:
             self.server.go_on.wait(60)
-        else:
+        if self.server.answer is not None:
             self._send(self.server.status, self.server.answer)
 
     def _send(self, status: int, body: bytes) -> None:
@@ -202,15 +268,84 @@ def serving(home: Path, answer: bytes | None, status: int = 200) -> Iterator[_Se
         thread.join()
 
 
-def test_it_ends_with_its_client_although_a_call_is_under_way(home: Path) -> None:
-    with serving(home, None) as server, started(home) as process:
+@contextmanager
+def under_way(home: Path, **environment: str) -> Iterator["subprocess.Popen[bytes]"]:
+    """A process with a call that its server does not answer."""
+    with serving(home, None) as server, started(home, QUICK, **environment) as process:
         ask(process, INITIALIZE)
         send(process, INITIALIZED)
         send(process, tool_request("session_list", {}))
         assert server.called.wait(END_SECONDS)
+        yield process
+
+
+def test_it_ends_with_its_client_although_a_call_is_under_way(home: Path) -> None:
+    with under_way(home, TURNDEX_LIMITS__SEARCH_SECONDS="1000") as process:
+        leave(process)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_it_although_a_call_is_under_way(home: Path, number: signal.Signals) -> None:
+    with under_way(home, TURNDEX_LIMITS__SEARCH_SECONDS="1000") as process:
+        process.send_signal(number)
+        assert process.wait(END_SECONDS) == 0
+        assert process.stdout is not None
+        assert [json.loads(line)["error"]["message"] for line in process.stdout] == ["Connection closed"]
+
+
+def test_a_signal_ends_it_while_it_waits_for_its_client(home: Path) -> None:
+    with started(home) as process:
+        ask(process, INITIALIZE)
+        process.send_signal(signal.SIGINT)
+        assert process.wait(END_SECONDS) == 0
+        assert process.stderr is not None
+        assert b"Traceback" not in process.stderr.read()
+
+
+def test_it_ends_when_nobody_takes_its_answers(home: Path) -> None:
+    with started(home) as process:
+        ask(process, INITIALIZE)
+        assert process.stdout is not None
+        process.stdout.close()
+        send(process, request("ping"))
+        assert process.wait(END_SECONDS) == 0
+        assert process.stderr is not None
+        assert b"Traceback" not in process.stderr.read()
+
+
+def test_what_was_asked_before_the_input_ended_is_answered(home: Path) -> None:
+    with serving(home, None) as server, started(home) as process:
+        for message in (INITIALIZE, INITIALIZED, tool_request("session_list", {}) | {"id": 2}):
+            send(process, message)
+        assert process.stdin is not None
+        process.stdin.close()
+        assert server.called.wait(END_SECONDS)
+        server.answer_with({"content": [{"type": "text", "text": "found"}]})
+        assert process.stdout is not None
+        answers = [json.loads(line) for line in process.stdout]
+        assert process.wait(END_SECONDS) == 0
+    assert [answer["id"] for answer in answers] == [1, 2]
+    assert answers[1]["result"]["content"][0]["text"] == "found"
+
+
+def test_what_was_called_off_is_not_waited_for(home: Path) -> None:
+    with under_way(home, TURNDEX_LIMITS__SEARCH_SECONDS="1000") as process:
+        send(process, {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}})
         output, errors = process.communicate(timeout=END_SECONDS)
-    assert process.returncode == 0, errors
-    assert [json.loads(line)["error"]["message"] for line in output.splitlines()] == ["Connection closed"]
+    assert (process.returncode, output) == (0, b""), errors
+
+
+def test_a_server_that_takes_a_call_and_does_not_answer_is_said_to_do_so(home: Path) -> None:
+    with under_way(home, TURNDEX_LIMITS__SEARCH_SECONDS="0.5") as process:
+        assert process.stdout is not None
+        result = json.loads(process.stdout.readline())["result"]
+        assert result["isError"] is True
+        assert re.fullmatch(
+            r"Error \(timeout\): the server at http://127.0.0.1:[0-9]+ \(process 1\) took the call and has not "
+            r"answered it for 0.5 s",
+            result["content"][0]["text"],
+        )
+        process.communicate(timeout=END_SECONDS)
 
 
 @pytest.mark.parametrize(

@@ -2,21 +2,27 @@
 
 import os
 import signal
+import socket
 import stat
+import subprocess
+import sys
 import threading
+import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from mcp.shared.exceptions import MCPError
 
 from indexer.lock import DataLock, Held
 from schemas.errors import Unavailable
 from schemas.settings import Settings
-from search_api import on_demand
+from search_api import address, on_demand
 from search_api.address import Address, is_on_demand, running_server
 from search_api.binding import Binding
-from search_api.mcp_stdio import Place, place_of
-from search_api.on_demand import LOG_FILE, OnDemand, displacing
+from search_api.mcp_stdio import Place, place_of, placed
+from search_api.on_demand import LOG_FILE, START_LOCK_FILE, OnDemand, displacing
 from tests.indexer.archives import line_of, user
 from tests.mcp_clients import connected, text_of, turndex_mcp
 from tests.served import served
@@ -43,14 +49,23 @@ def data_dir(home: Path) -> Iterator[Path]:
 
 
 def server_of(data_dir: Path) -> Address:
-    address = running_server(data_dir)
-    assert address is not None
-    return address
+    found = running_server(data_dir)
+    assert found is not None
+    return found
 
 
 def wait_until_gone(data_dir: Path) -> None:
     """Wait for the end of the server, without a call, which would put it off."""
     wait_for(lambda: not (data_dir / "address.json").exists(), "the server has ended")
+
+
+def end_server_of(data_dir: Path, *clients: OnDemand) -> None:
+    """End the server that clients in this process have started, and have them let go of it."""
+    pid = server_of(data_dir).pid
+    os.kill(pid, signal.SIGTERM)
+    os.waitpid(pid, 0)
+    for client in clients:
+        client.keep_alive()
 
 
 def test_several_clients_at_once_share_one_server_that_ends_after_them(home: Path, data_dir: Path) -> None:
@@ -76,6 +91,61 @@ def test_several_clients_at_once_share_one_server_that_ends_after_them(home: Pat
     assert len(set(servers)) == 1
     assert stat.S_IMODE((data_dir / LOG_FILE).stat().st_mode) == 0o600
     wait_until_gone(data_dir)
+
+
+def test_eight_clients_at_once_start_one_server(data_dir: Path) -> None:
+    clients = [OnDemand(Settings(), []) for _ in range(8)]
+    together = threading.Barrier(8)
+
+    def server(client: OnDemand) -> Address:
+        together.wait(30)
+        return client.server()
+
+    with ThreadPoolExecutor(8) as threads:
+        servers = list(threads.map(server, clients))
+    assert set(servers) == {server_of(data_dir)}
+    end_server_of(data_dir, *clients)
+    log = (data_dir / LOG_FILE).read_text("utf-8")
+    assert (log.count("turndex: http"), log.count("already writes")) == (1, 0)
+
+
+def test_a_client_that_died_while_it_started_a_server_keeps_nobody_waiting(data_dir: Path) -> None:
+    holding = "import fcntl, os, sys; fcntl.flock(os.open(sys.argv[1], os.O_CREAT | os.O_RDWR), 2); print(); input()"
+    command = [sys.executable, "-c", holding, str(data_dir / START_LOCK_FILE)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as starting:
+        assert starting.stdout is not None
+        starting.stdout.readline()
+        client = OnDemand(Settings(), [])
+        with ThreadPoolExecutor(1) as threads:
+            found = threads.submit(client.server)
+            starting.kill()
+            assert found.result(60) == server_of(data_dir)
+    end_server_of(data_dir, client)
+
+
+def test_a_server_that_hangs_is_said_to_hang(data_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(address, "TIMEOUT_SECONDS", 0.2)
+    with socket.create_server(("127.0.0.1", 0)) as hanging:
+        url = f"http://127.0.0.1:{hanging.getsockname()[1]}"
+        Address(url, os.getpid(), "the-instance").write(data_dir)
+        began = time.monotonic()
+        with pytest.raises(Unavailable, match=rf"server at {url} \(process {os.getpid()}\) takes calls and does not"):
+            OnDemand(Settings(), []).server()
+        assert time.monotonic() - began < 5
+    assert not (data_dir / LOG_FILE).exists()
+
+
+def test_a_stranger_that_listens_where_a_server_was_is_not_taken_for_it(
+    data_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(address, "TIMEOUT_SECONDS", 0.2)
+    with subprocess.Popen([sys.executable, "-c", ""]) as ended:
+        ended.wait()
+    with socket.create_server(("127.0.0.1", 0)) as stranger:
+        Address(f"http://127.0.0.1:{stranger.getsockname()[1]}", ended.pid, "long gone").write(data_dir)
+        client = OnDemand(Settings(), [])
+        assert client.server().pid != ended.pid
+        end_server_of(data_dir, client)
 
 
 def test_a_client_that_is_connected_keeps_its_server(home: Path, data_dir: Path) -> None:
@@ -139,6 +209,8 @@ def test_settings_that_show_less_hold_beside_a_server_that_shows_more(home: Path
             assert "lamp" not in text_of(call("session_list", {"project": "*"}))
         with connected(turndex_mcp(home, TURNDEX_MCP__TOOLS='["session_read"]')) as call:
             assert text_of(call("session_read", {"session": "lamp#1"})).startswith("lamp#1 The lid — turn 1 of 1")
+            with pytest.raises(MCPError, match="there is no tool session_list"):
+                call("session_list", {})
 
 
 def test_a_client_says_which_project_is_meant_and_which_session_it_is(home: Path, data_dir: Path) -> None:
@@ -154,6 +226,7 @@ def test_a_client_says_which_project_is_meant_and_which_session_it_is(home: Path
     [
         ("kettle", Place(Binding(session="s"), "kettle")),
         ("/home/a/kettle", Place(Binding(project="/home/a/kettle", session="s"))),
+        ("/home/a/../b/", Place(Binding(project="/home/b", session="s"))),
         ("*", Place(Binding(session="s"))),
     ],
 )
@@ -166,6 +239,36 @@ def test_without_one_it_is_where_the_client_says_or_was_started(home: Path, monk
     assert place_of(None, None) == Place(Binding(directory=str(home.resolve())))
     monkeypatch.setenv("CLAUDE_PROJECT_DIR", "/home/a/kettle/src")
     assert place_of(None, None) == Place(Binding(directory="/home/a/kettle/src"))
+
+
+def test_a_path_that_is_not_absolute_binds_all_the_same(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(home)
+    here = str(home.resolve())
+    assert place_of("./kettle", None) == Place(Binding(project=f"{here}/kettle"))
+    for said, directory in (("kettle/src", f"{here}/kettle/src"), (".", here), ("", here)):
+        monkeypatch.setenv("CLAUDE_PROJECT_DIR", said)
+        assert place_of(None, None) == Place(Binding(directory=directory))
+
+
+def test_a_project_that_is_null_on_a_call_is_the_clients() -> None:
+    kettle = Place(Binding(), "kettle")
+    assert placed({"query": "lid", "project": None}, kettle) == {"query": "lid", "project": "kettle"}
+    assert placed({}, kettle) == {"project": "kettle"}
+    assert placed({"project": "*"}, kettle) == {"project": "*"}
+    assert placed({"project": ""}, kettle) == {"project": ""}
+
+
+@pytest.mark.parametrize("is_the_servers", [False, True])
+def test_the_form_of_answers_is_one_whoever_sets_it(home: Path, data_dir: Path, is_the_servers: bool) -> None:
+    on = {"TURNDEX_MCP__STRUCTURED": "true"}
+    config = home / ".config" / "turndex" / "config.toml"
+    config.parent.mkdir(parents=True)
+    config.write_text(f"[mcp]\nstructured = {str(is_the_servers).lower()}\n", encoding="utf-8")
+    with served(home), connected(turndex_mcp(home, **({} if is_the_servers else on))) as call:
+        # The SDK's client lists the tools first, and refuses an answer that is not what the list says.
+        result = call("session_search", SEARCH)
+        assert text_of(result).startswith(FOUND)
+        assert (result.structured_content is not None) is is_the_servers
 
 
 def test_where_another_process_writes_the_reason_is_told(

@@ -18,7 +18,7 @@ from search_api.archive import Archive
 from search_api.binding import Binding
 from search_api.caller import Caller
 from search_api.mcp_answers import LAST_NOTE
-from search_api.mcp_calls import asking
+from search_api.mcp_calls import ArchiveTools
 from search_api.mcp_server import mcp_server
 from search_api.render import json_form, text_form
 from tests.mcp_clients import CallTool, connected, text_of
@@ -52,8 +52,8 @@ def test_the_pages_of_a_read_over_mcp_are_the_uncut_answer(seed: int, tmp_path: 
     index_once(settings, lambda _: None)
     note = f"\n… {LAST_NOTE}"
     with closing(Archive.open(settings)) as archive:
-        ask = asking(archive, settings.mcp, asyncio.to_thread, lambda _: Binding())
-        with connected(mcp_server(settings.mcp, ask)) as call:
+        tools = ArchiveTools(archive, settings.mcp, asyncio.to_thread, lambda _: Binding())
+        with connected(mcp_server(tools)) as call:
             arguments: dict[str, Any] = {"session": "the-session", "turns": "1-99", "full": True}
             whole = text_of(call("session_read", {**arguments, "max_chars": 10**9}))
             for max_chars in (SMALLEST_PAGE, 4096):

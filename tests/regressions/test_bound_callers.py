@@ -84,6 +84,13 @@ def test_what_the_settings_hide_is_not_there(settings: Settings) -> None:
         assert said(archive, "session_list", {}, Binding(session="kettle")).startswith("lamp#1 ")
 
 
+def test_a_refusal_names_no_command_of_another_door(archive: Archive) -> None:
+    for session in ("#99", "kettle#99", "kettel#1"):
+        text = said(archive, "session_read", {"session": session}, Binding())
+        assert text.startswith("Error (not_")
+        assert "the list of sessions has those that there are" in text
+
+
 def test_lines_that_could_not_be_read_are_told_at_the_end_of_a_read(archive: Archive) -> None:
     text = said(archive, "session_read", {"session": "kettle#1"}, Binding())
     assert text.endswith("\n… of its transcript 1 line could not be read; turndex status says which")

@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import httpx
@@ -12,7 +12,7 @@ from mcp_types import CallToolResult
 from schemas.settings import McpSettings
 from search_api.archive import Archive
 from search_api.binding import Binding
-from search_api.mcp_calls import asking
+from search_api.mcp_calls import ArchiveTools
 from search_api.mcp_server import mcp_server
 from tests.mcp_clients import connected
 from tests.search_api.calling import BASE_URL
@@ -35,13 +35,18 @@ def call_tool(
 ) -> CallToolResult:
     """What the SDK's client gets for a call of a server in this process."""
     settings = settings or McpSettings()
-    ask = asking(archive, settings, asyncio.to_thread, lambda _: binding or Binding())
-    with connected(mcp_server(settings, ask)) as call:
+    tools = ArchiveTools(archive, settings, asyncio.to_thread, lambda _: binding or Binding())
+    with connected(mcp_server(tools)) as call:
         return call(tool, arguments)
 
 
-def post_mcp(app: FastAPI, body: Any, headers: Mapping[str, str] = LEGACY) -> httpx.Response:
+def post_mcp(
+    app: FastAPI, body: Any, headers: Mapping[str, str] | Sequence[tuple[str, str]] = LEGACY
+) -> httpx.Response:
     """The answer to one POST; a body that is not bytes is sent as JSON."""
+    given = list(headers.items()) if isinstance(headers, Mapping) else list(headers)
+    names = [name for name, _ in given]
+    standing = [(name, value) for name, value in JSON_HEADERS.items() if name not in names]
 
     async def send() -> httpx.Response:
         async with (
@@ -49,7 +54,7 @@ def post_mcp(app: FastAPI, body: Any, headers: Mapping[str, str] = LEGACY) -> ht
             httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url=BASE_URL) as client,
         ):
             content = body if isinstance(body, bytes) else json.dumps(body).encode()
-            return await client.post("/mcp", content=content, headers={**JSON_HEADERS, **headers})
+            return await client.post("/mcp", content=content, headers=[*standing, *given])
 
     return asyncio.run(send())
 

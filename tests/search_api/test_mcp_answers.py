@@ -122,14 +122,13 @@ def test_what_the_connection_is_bound_to_reaches_the_archive() -> None:
 
 
 def assert_fits(value: Any, schema: Mapping[str, Any]) -> None:
-    """Assert that a value is what its schema says, and that the schema says all of it."""
-    assert (
-        type(value) is {"object": dict, "array": list, "string": str, "integer": int, "boolean": bool}[schema["type"]]
-    )
+    """Assert that a value is what its schema says, and that the schema has a name for all of it."""
+    if "type" in schema:
+        assert type(value) is {"object": dict, "array": list}[schema["type"]]
     if isinstance(value, dict):
         for name, inner in value.items():
             assert_fits(inner, schema["properties"][name])
-    if isinstance(value, list):
+    if isinstance(value, list) and "items" in schema:
         for inner in value:
             assert_fits(inner, schema["items"])
 
@@ -179,7 +178,7 @@ def test_structured_content_is_whole_by_itself() -> None:
     result = call_tool(FakeArchive(searched=searched), "session_search", {"query": "x"}, settings=STRUCTURED)
     assert result.structured_content["cursor"] == "c"
     assert result.structured_content["notes"] == [
-        "more than 1 turns match; narrow the query or name a session",
+        "more than 1 turn matches; narrow the query or name a session",
         "left out: matches in the turn that you are in; current=include brings them back",
         NOTE.removeprefix("… "),
     ]

@@ -107,6 +107,25 @@ def test_headers_bind_a_call(headers: dict[str, str], caller: Caller, is_modern:
     assert archive.calls == [(SearchRequest(query="off by one"), caller)]
 
 
+@pytest.mark.parametrize("is_modern", [False, True])
+def test_a_header_that_binds_to_no_path_is_refused(is_modern: bool) -> None:
+    archive = FakeArchive()
+    body, era = modern(SEARCH) if is_modern else (SEARCH, LEGACY)
+    response = post_mcp(app_of(archive), body, {**era, "x-turndex-project": "kettle"})
+    assert text_in(response).startswith("Error (invalid_argument): the header x-turndex-project takes an absolute path")
+    assert (response.json()["result"]["isError"], archive.calls) == (True, [])
+
+
+@pytest.mark.parametrize("is_modern", [False, True])
+def test_a_header_that_binds_twice_is_refused(is_modern: bool) -> None:
+    archive = FakeArchive()
+    body, era = modern(SEARCH) if is_modern else (SEARCH, LEGACY)
+    headers = [*era.items(), ("x-turndex-project", "/home/a"), ("x-turndex-project", "/home/b")]
+    response = post_mcp(app_of(archive), body, headers)
+    assert text_in(response).startswith("Error (invalid_argument): the header x-turndex-project is there twice")
+    assert archive.calls == []
+
+
 def test_arguments_may_be_left_out() -> None:
     archive = FakeArchive()
     assert post_mcp(app_of(archive), request("tools/call", {"name": "session_list"})).status_code == 200
@@ -131,12 +150,73 @@ def test_only_what_the_protocol_calls_an_error_is_one(body: dict[str, Any], code
     assert "Traceback" not in response.text
 
 
-@pytest.mark.parametrize("body", [b"", b"{", b"[]", b"null", b"\xff", b'{"jsonrpc": "2.0"}', b"[" * 900_000])
-@pytest.mark.parametrize("headers", [LEGACY, {"mcp-protocol-version": "2026-07-28"}])
-def test_a_body_that_is_no_request_is_refused(body: bytes, headers: dict[str, str]) -> None:
+@pytest.mark.parametrize(
+    ("body", "code", "request_id"),
+    [
+        (b"", -32700, None),
+        (b"{", -32700, None),
+        (b"\xff", -32700, None),
+        (b'{"jsonrpc": "2.0", "id": 1, "method": "ping", "params": {"n": NaN}}', -32700, None),
+        (b"[" * 900_000, -32700, None),
+        (b"[]", -32600, None),
+        (b"null", -32600, None),
+        (b'[{"jsonrpc": "2.0", "id": 1, "method": "ping"}]', -32600, None),
+        (b'{"jsonrpc": "2.0"}', -32600, None),
+        (b'{"jsonrpc": "1.0", "id": "a", "method": "ping"}', -32600, "a"),
+        (b'{"jsonrpc": "2.0", "id": true, "method": "ping"}', -32600, None),
+        (b'{"jsonrpc": "2.0", "id": 7, "method": "tools/call"}', -32602, 7),
+        (b'{"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": {"name": 3}}', -32602, 7),
+        (b'{"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": {"name": "a", "arguments": []}}', -32602, 7),
+    ],
+)
+@pytest.mark.parametrize("headers", [LEGACY, {}, {"mcp-protocol-version": "2026-07-28"}])
+def test_a_body_that_is_no_request_is_answered_with_an_error_of_the_protocol(
+    body: bytes, code: int, request_id: str | int | None, headers: dict[str, str]
+) -> None:
     response = post_mcp(app_of(), body, headers)
-    assert response.status_code == 400
-    assert "error" in response.json()
+    assert (response.status_code, response.headers["content-type"]) == (400, "application/json")
+    said = response.json()
+    assert (list(said), said["id"], said["error"]["code"]) == (["jsonrpc", "id", "error"], request_id, code)
+    assert "pydantic" not in response.text
+
+
+@pytest.mark.parametrize("version", ["2023-01-01", "2027-01-01", "x", ""])
+@pytest.mark.parametrize("is_modern", [False, True])
+def test_a_version_of_the_protocol_that_is_not_spoken_is_refused_with_those_that_are(
+    version: str, is_modern: bool
+) -> None:
+    body, era = modern(SEARCH) if is_modern else (SEARCH, LEGACY)
+    response = post_mcp(app_of(), body, {**era, "mcp-protocol-version": version})
+    assert (response.status_code, response.headers["content-type"]) == (400, "application/json")
+    error = response.json()["error"]
+    assert (error["code"], error["data"]["requested"]) == (-32022, version)
+    assert {"2025-06-18", "2025-11-25", "2026-07-28"} < set(error["data"]["supported"])
+
+
+@pytest.mark.parametrize("media_type", ["text/plain", "application/x-www-form-urlencoded", "application/jsonx", ""])
+@pytest.mark.parametrize("is_modern", [False, True])
+def test_a_body_of_another_type_is_refused_as_on_every_route(media_type: str, is_modern: bool) -> None:
+    body, era = modern(SEARCH) if is_modern else (SEARCH, LEGACY)
+    response = post_mcp(app_of(), body, {**era, "content-type": media_type})
+    assert (response.status_code, response.headers["content-type"]) == (415, "application/problem+json")
+    assert response.json()["code"] == "unsupported_media_type"
+
+
+@pytest.mark.parametrize("is_modern", [False, True])
+def test_a_client_that_takes_no_json_is_told_so(is_modern: bool) -> None:
+    body, era = modern(SEARCH) if is_modern else (SEARCH, LEGACY)
+    response = post_mcp(app_of(), body, {**era, "accept": "text/event-stream"})
+    assert (response.status_code, response.json()["error"]["code"]) == (406, -32600)
+
+
+@pytest.mark.parametrize("accept", ["application/json", "*/*", "application/json;q=0.5, text/event-stream"])
+@pytest.mark.parametrize("is_modern", [False, True])
+def test_a_client_that_takes_json_gets_it(accept: str, is_modern: bool) -> None:
+    for message in (SEARCH, request("subscriptions/listen", {"notifications": {}})):
+        body, era = modern(message) if is_modern else (message, LEGACY)
+        response = post_mcp(app_of(), body, {**era, "accept": accept})
+        assert response.headers["content-type"] == "application/json"
+        assert "result" in response.json() or response.json()["error"]["code"] == -32601
 
 
 @pytest.mark.parametrize("is_modern", [False, True])

@@ -1,6 +1,6 @@
 """What clients are told of the tools."""
 
-import json
+from itertools import combinations
 from typing import Any
 
 import pytest
@@ -24,11 +24,16 @@ def listed(settings: McpSettings | None = None) -> list[dict[str, Any]]:
     return [tool.model_dump(mode="json", by_alias=True, exclude_none=True) for tool in tools]
 
 
+SUBSETS = [list(subset) for size in range(4) for subset in combinations(ARGUMENTS, size)]
+
+
+@pytest.mark.parametrize("tools", SUBSETS)
+@pytest.mark.parametrize("is_structured", [False, True])
 @pytest.mark.parametrize("is_modern", [False, True])
-def test_the_whole_list_takes_less_than_six_kilobytes(is_modern: bool) -> None:
+def test_the_whole_list_takes_less_than_six_kilobytes(is_modern: bool, is_structured: bool, tools: list[str]) -> None:
     body, headers = modern(request("tools/list")) if is_modern else (request("tools/list"), LEGACY)
-    response = post_mcp(app_of(), body, headers)
-    assert [tool["name"] for tool in response.json()["result"]["tools"]] == list(ARGUMENTS)
+    response = post_mcp(app_of(mcp={"structured": is_structured, "tools": tools}), body, headers)
+    assert [tool["name"] for tool in response.json()["result"]["tools"]] == tools
     assert len(response.content) < 6000
 
 
@@ -56,6 +61,10 @@ def test_an_argument_is_described_in_the_first_tool_that_takes_it() -> None:
     search, _, listing = (tool["inputSchema"]["properties"] for tool in listed())
     (alone,) = listed(McpSettings(tools=["session_list"]))
     assert all("description" in schema for schema in search.values())
+    assert (search["archived"]["default"], listing["archived"]) == (
+        "include",
+        {"type": "string", "enum": ["include", "exclude", "only"]},
+    )
     assert "description" not in listing["since"]
     assert all("description" in schema for schema in alone["inputSchema"]["properties"].values())
 
@@ -90,4 +99,3 @@ def test_output_schemas_are_there_only_with_structured_content() -> None:
     assert all("outputSchema" not in tool for tool in listed())
     structured = listed(McpSettings(structured=True))
     assert all(tool["outputSchema"]["type"] == "object" for tool in structured)
-    assert len(json.dumps(structured)) < 7500

@@ -55,7 +55,7 @@ def test_notes_follow_the_hits_and_each_starts_with_an_ellipsis() -> None:
     )
     assert text_form(answer) == (
         "#43:5 Fix the parser — the span is off by one\n"
-        "… more than 1 turns match; narrow the query or name a session\n"
+        "… more than 1 turn matches; narrow the query or name a session\n"
         "… next page: cursor=8f2c\n"
         "… and another\n"
         "… left out: copies; copies=include brings them back\n"
