@@ -52,22 +52,23 @@ def _bound(words: Bytes, at: int) -> int:
 class GramsWriter:
     """Writes the records of a list, in a file beside it."""
 
-    def __init__(self, words: Path, grams: Path) -> None:
+    def __init__(self, words: int, grams: Path) -> None:
+        """`words` is a descriptor of the list, to read from: its folder may go while it is open."""
         self._words = words
         self._file = grams.open("ab")
         grams.chmod(0o600)
         groups = whole_records(grams)
-        if groups > words.stat().st_size // GROUP_BYTES:
+        if groups > os.fstat(words).st_size // GROUP_BYTES:
             groups = 0  # it was another list
         self._groups = groups
         self._file.truncate(groups * RECORD_BYTES)
 
     def follow(self) -> None:
         """Write what is due; all of the list must be on the disk."""
-        size = self._words.stat().st_size
+        size = os.fstat(self._words).st_size
         if size // GROUP_BYTES == self._groups:
             return
-        with self._words.open("rb") as file, mmap.mmap(file.fileno(), size, access=mmap.ACCESS_READ) as words:
+        with mmap.mmap(self._words, size, access=mmap.ACCESS_READ) as words:
             while self._groups < size // GROUP_BYTES:
                 columns = _record(words, self._groups * GROUP_BYTES)
                 self._file.write(columns + zlib.crc32(columns).to_bytes(_CHECKSUM_BYTES, "little"))

@@ -94,7 +94,7 @@ class _ListWriter:
         self._remembered: set[str] = set()
         self._new: set[str] = set()
         self._file.write(b"\n")  # the first line break, or the end of a word that a crash cut short
-        self._grams = GramsWriter(path, path.with_name(path.name + GRAMS))
+        self._grams = GramsWriter(descriptor, path.with_name(path.name + GRAMS))
         self._grams.follow()
 
     def add(self, words: AbstractSet[str]) -> None:
