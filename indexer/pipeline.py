@@ -17,6 +17,7 @@ from pathlib import Path
 import orjson
 
 from indexer.commands import Commands
+from indexer.cost import START_SECONDS, cost_of
 from indexer.follow import IndexFollower
 from indexer.forget import Forgetting
 from indexer.intake import Intake, Outcome
@@ -136,6 +137,7 @@ class Pipeline:
             total.files += found.files
             total.bytes += found.bytes
             total.changed += found.changed
+            total.cost += found.cost
             new += [(source, transcript) for transcript in found.changed]
         if self._is_first_scan or sum(transcript.size for _, transcript in new) > LIVE_SCAN_BYTES:
             self._plan_scan(new)
@@ -166,19 +168,20 @@ class Pipeline:
         if not new:
             return
         self._announce(new, BULK)
-        size = sum(transcript.size for _, transcript in new)
-        if size > LIVE_SCAN_BYTES:
+        cost = cost_of(new)
+        if cost.raw_bytes > LIVE_SCAN_BYTES:
             self._follower.expect_much()
         if self._is_first_scan and not self._backlog:
             log.info(
                 "found %s, %.1f MB; store and index will take about %.1f MB of disk and %.0f s",
-                *(counted(len(new), "transcript"), size / 1e6, size * 1.2 / 1e6, 1 + size / 5e6),
+                *(counted(len(new), "transcript"), cost.raw_bytes / 1e6, cost.disk_bytes / 1e6),
+                START_SECONDS + cost.seconds,
             )
         # The newest last, as they are taken from the end.
         self._backlog = sorted([*self._backlog, *new], key=lambda one: one[1].mtime_ns)
         self._backlog_since = self._backlog_since or time.monotonic()
         self._backlog_total += len(new)
-        self._backlog_bytes_total += size
+        self._backlog_bytes_total += cost.raw_bytes
 
     def _read_retitled(self) -> None:
         """Plan to read transcripts whose titles stand beside them and are others now than when they were read."""

@@ -4,6 +4,7 @@ import os
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from indexer.cost import Cost, cost_of
 from indexer.sources.base import Root, Source, Transcript
 from indexer.store.writer import StoreWriter
 
@@ -14,6 +15,8 @@ class Survey:
 
     changed: list[Transcript] = field(default_factory=list)
     """New, or other than when they were read last."""
+    cost: Cost = field(default_factory=Cost)
+    """What reading these will cost."""
     files: int = 0
     bytes: int = 0
 
@@ -36,7 +39,9 @@ def survey(store: StoreWriter, source: Source, roots: Iterable[Root]) -> Survey:
             why = error.strerror or str(error)
         found.files += len(listed)
         found.bytes += sum(transcript.size for transcript in listed)
-        found.changed += [one for one in listed if known.get(os.fsencode(one.file)) != one.signature]
+        changed = [one for one in listed if known.get(os.fsencode(one.file)) != one.signature]
+        found.changed += changed
+        found.cost += cost_of((source, one) for one in changed)
         with store.transaction():
             _note_root(store, source, root, listed, why)
     return found

@@ -210,6 +210,9 @@ class Source(Protocol):
     def titles(self) -> Mapping[str, str]:
         """Titles that stand beside the transcripts, in the state files, by the source's own id of the session."""
 
+    def text_bytes(self, transcript: Transcript) -> int:
+        """About how many bytes of a transcript are text that is kept, by its size and name alone: what it will cost."""
+
     def recorded_session(self, transcript: Transcript) -> str | None:
         """The agent's own id of the session that this one records, as the head of the transcript tells, cheaply."""
 

@@ -36,6 +36,9 @@ MAX_UNKNOWN_KEYS = 8
 
 _CHECKPOINT_VERSION = 1
 
+TEXT_SHARE = 0.85
+"""Of a file's bytes; the rest are keys, times and escapes."""
+
 
 class TurnFileSource:
     """The turn files below some folders, at any depth."""
@@ -65,6 +68,9 @@ class TurnFileSource:
 
     def titles(self) -> Mapping[str, str]:
         return {}
+
+    def text_bytes(self, transcript: Transcript) -> int:
+        return int(transcript.size * TEXT_SHARE)
 
     def recorded_session(self, transcript: Transcript) -> str | None:
         return None

@@ -1,6 +1,7 @@
 """Archives in the formats of other agents have the texts that they are said to have, and all of them are found."""
 
 import json
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -8,7 +9,11 @@ import zstandard
 
 from bench import corpus, first_scan, rescan
 from bench.ballast import RAW_PER_TEXT
+from bench.results import folder_bytes
 from bench.transcripts import transcripts
+from indexer.cost import cost_of
+from indexer.pipeline import Pipeline
+from indexer.sources import sources_for
 from schemas.settings import Settings
 from schemas.sources import CLAUDE_CODE, CODEX
 from tests.indexer.archives import contents, hits, index, sessions_of, status_of
@@ -116,6 +121,26 @@ def test_every_session_of_every_format_is_indexed_with_all_its_text(archive: Pat
     )
     assert text == pytest.approx(manifest.text_bytes, rel=0.05)
     assert [error for source in status_of(indexed).sources for error in source.errors] == []
+
+
+def test_what_a_scan_will_cost_is_told_by_source(archive: Path, tmp_path: Path) -> None:
+    """Within a factor of two for each, as texts of this archive have the share that the agents' real ones have."""
+    manifest = corpus.read_manifest(archive)
+    settings = corpus.corpus_settings(archive, tmp_path)
+    for source in sources_for(settings):
+        cost = cost_of(
+            (source, one) for root in source.roots() if root.path.is_dir() for one in source.transcripts(root)
+        )
+        written = manifest.by_source[source.name]
+        assert cost.raw_bytes == written.raw_bytes
+        assert 0.5 < cost.text_bytes / written.text_bytes < 2
+
+
+def test_what_a_scan_took_of_the_disk_is_about_what_was_told(archive: Path, indexed: Settings, tmp_path: Path) -> None:
+    settings = corpus.corpus_settings(archive, tmp_path)
+    with closing(Pipeline(settings)) as pipeline:
+        told = pipeline.look().cost.disk_bytes
+    assert 0.5 < told / folder_bytes(archive.parent / "data") < 2
 
 
 @pytest.mark.parametrize("source", corpus.FORMATS)

@@ -18,6 +18,9 @@ PART_BYTES = 4_000_000
 HEAD_LINES = 200
 """So many of a file's lines are read to tell what session it is."""
 
+TEXT_SHARE = 0.2
+"""Of a file's bytes; the rest are pictures, whole files that were edited, context for the model, and progress."""
+
 QUIET_MS = 3_600_000
 """A call without a result runs no more when its file was not written to for so long."""
 
@@ -53,6 +56,9 @@ class ClaudeCodeSource:
 
     def titles(self) -> Mapping[str, str]:
         return {}
+
+    def text_bytes(self, transcript: Transcript) -> int:
+        return int(transcript.size * TEXT_SHARE)
 
     def recorded_session(self, transcript: Transcript) -> str | None:
         return None

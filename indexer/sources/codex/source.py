@@ -32,6 +32,12 @@ PART_BYTES = 4_000_000
 """How much of a file, of what matters in it, goes into one part."""
 
 STALE_SECONDS = 86_400
+
+TEXT_SHARE = 0.2
+"""Of a file's bytes; the rest are instructions, twins, pictures, and histories that were written once more."""
+
+ZSTD_RATIO = 4
+"""How much longer a compressed file is unpacked: from 1.6 times, where it is mostly pictures, to 22."""
 """A tool without an output runs no more where its file has been quiet for longer. Should one come, it counts."""
 
 _AGENT, _AGENT_ID = "Codex", "codex"
@@ -71,6 +77,10 @@ class CodexSource:
 
     def titles(self) -> Mapping[str, str]:
         return {thread: name for home in self._homes.values() for thread, name in home.names.all().items() if name}
+
+    def text_bytes(self, transcript: Transcript) -> int:
+        unpacked = transcript.size * (ZSTD_RATIO if transcript.file.endswith(".zst") else 1)
+        return int(unpacked * TEXT_SHARE)
 
     def recorded_session(self, transcript: Transcript) -> str | None:
         return None
