@@ -67,6 +67,9 @@ RETRY_SECONDS = 5.0
 """What stands still or failed is tried again after this."""
 
 DISK_CHECK_SECONDS = 1.0
+CATCH_UP_SHARE = 0.5
+"""While so much of the least that shall be free is free, what is stored is still indexed."""
+
 PROGRESS_SECONDS = 0.5
 REGISTRY_SECONDS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0)
 """How long after one look at the registry of a project with unnumbered sessions the next one follows."""
@@ -114,6 +117,8 @@ class Pipeline:
         """Whether more is due for `live` than one commit takes."""
         self._registry_due: dict[Path, tuple[float, int]] = {}
         self.stands_still: str | None = None
+        self._free_share_of_floor = 1.0
+        """How much of the disk is free, against the least that shall be."""
         self.roots: list[tuple[Source, Root]] = []
         self._state_files: set[Path] = set()
         self._titles_read: dict[str, list[tuple[int, int, int] | None]] = {}
@@ -257,8 +262,9 @@ class Pipeline:
         """
         has_accepted = self.commands.accept()
         if not self._has_room():
+            has_moved = self._step_stored()
             self._note_progress()
-            return has_accepted
+            return has_accepted or has_moved
         return has_accepted or self._step_live() or self._step_forget() or self._step_backlog() or self._step_bulk()
 
     def step_commands(self) -> bool:
@@ -350,6 +356,22 @@ class Pipeline:
             return True
         self._note_progress()
         return False
+
+    @property
+    def is_catching_up(self) -> bool:
+        """Whether reading stands still, and what was stored before is still being made findable.
+
+        That takes little room, as a scan never stores far ahead of the index: some 200 MB at most. An index that
+        is made anew may take any amount, and waits.
+        """
+        has_some_room = self.stands_still is not None and self._free_share_of_floor >= CATCH_UP_SHARE
+        return has_some_room and not self._follower.is_rebuilding and self._follower.is_due
+
+    def _step_stored(self) -> bool:
+        """Have what is stored found, and read no more; whether there was anything."""
+        if not self.is_catching_up:
+            return False
+        return self._commit_live() or self._follower.step_bulk(SLICE_BYTES, is_last=True)
 
     # Numbers.
 
@@ -467,6 +489,7 @@ class Pipeline:
         usage, limits = shutil.disk_usage(self._data_dir), self._settings.limits
         floor = max(limits.min_free_bytes, int(limits.min_free_share * usage.total))
         why = None
+        self._free_share_of_floor = usage.free / floor if floor else 1.0
         if usage.free < floor:
             free_gb, floor_gb = usage.free / 1e9, floor / 1e9
             why = f"indexing stands still: {free_gb:.1f} GB of the disk are free, it stops below {floor_gb:.1f}"

@@ -93,7 +93,7 @@ def _run_dry(pipeline: Pipeline, progress: Callable[[Indexing], None], until: fl
                 return False
         elif pipeline.is_idle and pipeline.is_ready:
             return True
-        elif pipeline.stands_still:
+        elif pipeline.stands_still and not pipeline.is_catching_up:
             raise Unavailable(pipeline.stands_still)
         elif pipeline.forgetting_waits_for:
             raise Unavailable(pipeline.forgetting_waits_for)
@@ -122,7 +122,8 @@ def bring_up_to_date(settings: Settings, budget_s: float) -> str | None:
             newer = f"{len(found.changed)} transcripts ({found.cost.raw_bytes / 1e6:.1f} MB) are newer"
             return f"the index is {pipeline.age}; {newer}; run: turndex index"
         if not _run_dry(pipeline, lambda _: None, until):
-            return f"the index is {pipeline.age}; what is being written now is not all in it; run: turndex index"
+            why = pipeline.stands_still or "what is being written now is not all in it; run: turndex index"
+            return f"the index is {pipeline.age}; {why}"
         pipeline.note_look_done()
     except Unavailable as stopped:
         return f"the index is {pipeline.age}; {stopped.detail}"
