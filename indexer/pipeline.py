@@ -71,6 +71,9 @@ CATCH_UP_SHARE = 0.5
 """While so much of the least that shall be free is free, what is stored is still indexed."""
 
 PROGRESS_SECONDS = 0.5
+QUIET_CHECKED = "quiet_checked_at"
+"""When it was last looked for transcripts to which nobody writes any more: the next start goes on there."""
+
 REGISTRY_SECONDS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0)
 """How long after one look at the registry of a project with unnumbered sessions the next one follows."""
 
@@ -135,15 +138,18 @@ class Pipeline:
         """Look through the folders, all or those named, and plan what is to be read."""
         total = Survey()
         new: list[tuple[Source, Transcript]] = []
+        checked_ms = _now_ms()
+        before_ms = self._store.meta(QUIET_CHECKED) or checked_ms
         self._refresh_roots()
         for source in self.sources:
             roots = [root for one, root in self.roots if one is source and (only is None or root.path in only)]
-            found = survey(self._store, source, roots)
+            found = survey(self._store, source, roots, (before_ms, checked_ms))
             total.files += found.files
             total.bytes += found.bytes
             total.changed += found.changed
             total.cost += found.cost
             new += [(source, transcript) for transcript in found.changed]
+            self.schedule.add(Unit(source, one.root, one.path) for one in found.went_quiet)
         if self._is_first_scan or sum(transcript.size for _, transcript in new) > LIVE_SCAN_BYTES:
             self._plan_scan(new)
         else:
@@ -152,6 +158,9 @@ class Pipeline:
         with self._store.transaction():
             self._store.mint_missing()
         self._read_retitled()
+        if only is None:
+            with self._store.transaction():
+                self._store.set_meta(QUIET_CHECKED, checked_ms)
         return total
 
     def _refresh_roots(self) -> None:

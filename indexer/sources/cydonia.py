@@ -53,6 +53,7 @@ class CydoniaSource:
 
     name: ClassVar[str] = "cydonia"
     is_whole_record: ClassVar[bool] = True
+    quiet_seconds: ClassVar[int | None] = None
 
     def __init__(self, state_file: Path | None, more_projects: Sequence[Path] = ()) -> None:
         self._state_file = state_file

@@ -45,6 +45,7 @@ class TurnFileSource:
 
     name: ClassVar[str] = "turn-file"
     is_whole_record: ClassVar[bool] = False
+    quiet_seconds: ClassVar[int | None] = None
 
     def __init__(self, folders: Sequence[Path], usual_folder: Path | None = None) -> None:
         """`folders` were named by the user, the usual one is looked into if it is there."""

@@ -48,6 +48,7 @@ class CodexSource:
 
     name: ClassVar[str] = "codex"
     is_whole_record: ClassVar[bool] = False
+    quiet_seconds: ClassVar[int | None] = STALE_SECONDS
 
     def __init__(self, homes: Sequence[Path], usual_home: Path | None = None) -> None:
         """`homes` were named by the user, the usual one is looked into if it is there."""
@@ -183,8 +184,9 @@ class CodexSource:
                 yield self._part(transcript, reading, rollout, is_last=False)
                 return
             is_news = state.turns.is_anew or since is None or tail.position.offset > since.offset
-            if is_news and time.time_ns() - transcript.mtime_ns > STALE_SECONDS * 1_000_000_000:
-                rollout.calls.interrupt()
+            is_stale = time.time_ns() - transcript.mtime_ns >= STALE_SECONDS * 1_000_000_000
+            if is_stale and rollout.calls.give_up():
+                is_news = True
             if is_news or self._title(transcript, state) != reading.title:
                 # Behind a damage there may have been more, which an earlier reading has got: it stays.
                 yield self._part(transcript, reading, rollout, is_last=damage is None)

@@ -6,6 +6,7 @@ import pytest
 
 from schemas.items import Item, Kind, Status
 from tests.indexer.sources.claude_code.written import CWD, Written, age, agent, attachment, call, result, system, user
+from tests.indexer.sources.model import transcript_of
 
 BASE64 = "iVBORw0KGgo" * 1000
 
@@ -298,6 +299,27 @@ def test_what_runs_in_a_file_long_at_rest_runs_no_more(written: Written) -> None
     age(written.path, 7200)
     session = written.read()
     assert session.turns[0].items[1].status == "failed"
+
+
+def test_what_runs_ends_in_a_file_that_has_come_to_rest_since_it_was_read(written: Written) -> None:
+    session = written.read(user("u"), agent(call("t1", "Bash", command="make")))
+    assert session.turns[0].items[1].status == "running"
+    age(written.path, 7200)
+    assert written.read_on(session).turns[0].items[1].status == "failed"
+    parts = list(written.source.read(transcript_of(written.path, written.root), session.checkpoint, settle_ms=0))
+    assert parts == []
+
+
+def test_what_a_subagent_within_the_file_runs_ends_with_it(written: Written) -> None:
+    side = {"isSidechain": True, "agentId": "a1"}
+    session = written.read(user("u"), {**user("Look"), **side}, {**agent(call("t1", "Bash", command="make")), **side})
+    assert session.sides["agent-a1"].turns[0].items[1].status == "running"
+    age(written.path, 7200)
+    assert written.read_on(session).sides["agent-a1"].turns[0].items[1].status == "failed"
+
+
+def test_the_mark_at_the_end_of_a_turn_ends_what_runs(written: Written) -> None:
+    assert tool_of(written, system("turn_duration", durationMs=1200)).status == "failed"
 
 
 def test_an_answer_to_a_question_is_a_result_and_no_turn(written: Written) -> None:

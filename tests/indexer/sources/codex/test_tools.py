@@ -13,6 +13,7 @@ from tests.indexer.sources.codex.rollouts import (
     custom_call,
     event,
     item,
+    meta,
     output,
     second,
     shell_output,
@@ -197,6 +198,18 @@ def test_a_process_that_runs_on_is_running_until_a_later_call_tells_its_end(code
     )
     assert ended.tools == [("shell: serve", Status.FAILED), ("poll 7", Status.OK), ("input to 7: q", Status.FAILED)]
     assert [one.output for one in ended.of(Kind.TOOL)] == ["serving", "serving", "bye"]
+
+
+def test_what_runs_ends_in_a_file_that_has_come_to_rest_since_it_was_read(codex: CodexHome) -> None:
+    runs_on = "Chunk ID: 1a\nWall time: 1 seconds\nProcess running with session ID 7\nOutput:\nserving"
+    serve = [call("exec_command", {"cmd": "serve"}, "c1"), output(runs_on, "c1")]
+    path = codex.write(meta(), *ONE, *serve, call("exec_command", {"cmd": "x"}, "c2"))
+    session = codex.read(path)
+    assert [status for _, status in session.tools] == [Status.RUNNING, Status.RUNNING]
+    touch_later(path, -100_000)
+    assert codex.read_on(path, session) == 1
+    assert [status for _, status in session.tools] == [Status.FAILED, Status.FAILED]
+    assert codex.read_on(path, session) == 0
 
 
 def test_an_output_whose_call_is_lost_is_kept(codex: CodexHome) -> None:
