@@ -1,7 +1,7 @@
 """The sessions of an archive, read back from its files without turndex: what the comparison holds to be true."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -26,6 +26,10 @@ class Transcript:
     turns: list[list[Json]]
     turn_ms: list[int]
     """When each turn started, Unix milliseconds."""
+
+    def part(self, start: int, end: int) -> "Transcript":
+        """The same with some of its turns only."""
+        return replace(self, turns=self.turns[start:end], turn_ms=self.turn_ms[start:end])
 
 
 def transcripts(archive: Path) -> Iterator[Transcript]:
