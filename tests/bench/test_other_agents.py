@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import zstandard
 
-from bench import corpus, first_scan, rescan
+from bench import corpus, exactness, first_scan, latency, rescan
 from bench.ballast import RAW_PER_TEXT
 from bench.results import folder_bytes
 from bench.transcripts import transcripts
@@ -186,9 +186,20 @@ def test_a_scan_tells_the_rates_of_each_source(tmp_path: Path) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == ["corpus", "data"]
 
 
-def test_texts_are_not_read_back_in_part(archive: Path) -> None:
-    with pytest.raises(SystemExit, match="can only be scanned"):
+def test_texts_are_not_compared_in_part(archive: Path) -> None:
+    with pytest.raises(SystemExit, match="are not compared"):
         next(transcripts(archive))
+
+
+def test_searches_answer_what_a_scan_of_the_store_does(archive: Path, indexed: Settings) -> None:
+    result = exactness.measure(archive, indexed.data_dir, queries=200)
+    assert (result["differences"], result["examples"]) == (0, [])
+    assert result["turns_compared"] > 1000
+
+
+def test_the_time_of_searches_is_measured_on_what_is_drawn_from_the_store(archive: Path, indexed: Settings) -> None:
+    result = latency.measure(archive, indexed.data_dir, queries=1, cold_queries=0)
+    assert result["search_ms"]["phrase"]["hits"] >= 1
 
 
 def test_a_look_at_folders_without_a_change_is_measured(tmp_path: Path) -> None:
