@@ -1,9 +1,9 @@
 """All distinct words and joints of the index, to find those that contain a fragment.
 
 They lie one a line in files that only grow, behind and before a line break each, so that a fragment is found
-by a search of bytes over mapped memory. Each writer of an index folder has its own two files. A word is
-written before the index commits what holds it; one that no text holds any more, or that stands here twice,
-costs a little time and changes no answer.
+by a search of bytes over mapped memory; in which parts of a file to search, `grams` tells. Each writer of an index
+folder has its own two files, and the grams of each. A word is written before the index commits what holds it; one
+that no text holds any more, or that stands here twice, costs a little time and changes no answer.
 """
 
 import mmap
@@ -13,10 +13,14 @@ from collections.abc import Set as AbstractSet
 from enum import Enum
 from pathlib import Path
 
+from indexer.grams import GROUP_BYTES, GramsWriter, places, whole_records
 from schemas.errors import Unavailable
 
 WORDS, JOINTS = "words", "joints"
 """The ends of the names of the files."""
+
+GRAMS = ".grams"
+"""Behind the name of a file, that of its grams."""
 
 REMEMBERED_WORDS = 300_000
 """Words that a writer knows to be written, about 30 MB of memory; forgotten all at once when they are more."""
@@ -90,6 +94,8 @@ class _ListWriter:
         self._remembered: set[str] = set()
         self._new: set[str] = set()
         self._file.write(b"\n")  # the first line break, or the end of a word that a crash cut short
+        self._grams = GramsWriter(path, path.with_name(path.name + GRAMS))
+        self._grams.follow()
 
     def add(self, words: AbstractSet[str]) -> None:
         self._new |= words - self._remembered
@@ -100,6 +106,7 @@ class _ListWriter:
         self._file.write("\n".join(sorted(self._new)).encode() + b"\n")
         self._file.flush()
         os.fdatasync(self._file.fileno())
+        self._grams.follow()
         if len(self._remembered) + len(self._new) > REMEMBERED_WORDS:
             self._remembered = set()
         if len(self._new) <= REMEMBERED_WORDS:
@@ -112,6 +119,7 @@ class _ListWriter:
 
     def close(self) -> None:
         self._file.close()
+        self._grams.close()
 
 
 class _ListReader:
@@ -149,12 +157,15 @@ class _ListReader:
 
 
 class _MappedFile:
-    """One file, as far as it was written when it was last looked at."""
+    """One file and its grams, as far as they were written when they were last looked at."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._map: mmap.mmap | None = None
+        self._grams_path = path.with_name(path.name + GRAMS)
+        self._words: mmap.mmap | None = None
         self._size = 0
+        self._grams: mmap.mmap | None = None
+        self._groups = 0
 
     def refresh(self) -> bool:
         """Map what was added since; whether there was anything."""
@@ -163,28 +174,41 @@ class _MappedFile:
             if size == self._size:
                 return False
             self.close()
-            with self._path.open("rb") as file:
-                self._map = mmap.mmap(file.fileno(), size, access=mmap.ACCESS_READ) if size else None
+            self._words = _mapped(self._path)
+            # A file without grams, or without the last of them, is searched all the same.
+            self._groups = whole_records(self._grams_path) if self._grams_path.exists() else 0
+            self._grams = _mapped(self._grams_path) if self._groups else None
             self._size = size
         except OSError as error:
             raise Unavailable(f"the vocabulary cannot be read: {error}; run: turndex index") from error
         return True
 
     def find(self, fragment: str, fits: Fits) -> Iterator[str]:
-        words = self._map
+        words = self._words
         if words is None:
             return
         before, after = fits.value
         wanted = before + fragment.encode() + after
-        end = words.rfind(b"\n") + 1  # beyond it the writer may be in the middle of a word
-        at = words.find(wanted, 0, end)
-        while at >= 0:
-            start = words.rfind(b"\n", 0, at + len(before)) + 1
-            stop = words.find(b"\n", at + len(before))
-            yield words[start:stop].decode("utf-8", "replace")  # a crash may have cut the word in a character
-            at = words.find(wanted, stop, end)
+        size = words.rfind(b"\n") + 1  # beyond it the writer may be in the middle of a word
+        groups = min(self._groups, size // GROUP_BYTES)
+        for first, end in places(words, size, self._grams or b"", groups, wanted):
+            at = words.find(wanted, first, end)
+            while at >= 0:
+                start = words.rfind(b"\n", 0, at + len(before)) + 1
+                stop = words.find(b"\n", at + len(before))
+                yield words[start:stop].decode("utf-8", "replace")  # a crash may have cut the word in a character
+                at = words.find(wanted, stop, end)
 
     def close(self) -> None:
-        if self._map is not None:
-            self._map.close()
-        self._map, self._size = None, 0
+        for mapped in (self._words, self._grams):
+            if mapped is not None:
+                mapped.close()
+        self._words = self._grams = None
+        self._size = self._groups = 0
+
+
+def _mapped(path: Path) -> mmap.mmap | None:
+    """A file in memory; None where it is empty."""
+    with path.open("rb") as file:
+        size = os.fstat(file.fileno()).st_size
+        return mmap.mmap(file.fileno(), size, access=mmap.ACCESS_READ) if size else None
