@@ -201,6 +201,7 @@ def scan(**options: Any) -> None:
 @click.option("--queries", default=40, show_default=True, help="Different ones of each class.")
 @click.option("--cold", default=3, show_default=True, help="Of each class, how many are asked with nothing cached.")
 @placed
+@formatted
 def search_latency(queries: int, cold: int, **options: Any) -> None:
     """Search in this process, by class of what is asked for."""
     with place(**options) as here:
@@ -300,6 +301,7 @@ def growth_of_latency(small: str | None, **options: Any) -> None:
 @click.option("--query-seed", default=1, show_default=True, help="Another one asks other queries.")
 @click.option("--workers", default=2, show_default=True, help="Processes; each holds all texts in memory.")
 @placed
+@formatted
 def exact(queries: int, query_seed: int, workers: int, **options: Any) -> None:
     """Ask a crowd of random queries, and compare with reading every line; fails where one differs."""
     with place(**options) as here:

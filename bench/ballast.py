@@ -30,6 +30,7 @@ class Written:
 
     sessions: int = 0
     files: int = 0
+    """That a look through the folders lists: a thread of several generations has one."""
     raw_bytes: int = 0
     """Of the files as they lie on the disk."""
     text_bytes: int = 0
@@ -88,9 +89,13 @@ class Lines:
         self._ballast = ballast
         self._digest = digest
 
-    def put(self, lines: Iterable[Json]) -> None:
+    def put(self, lines: Iterable[Json]) -> int:
+        """Write lines, each before the next one is asked for; how many there were."""
+        count = 0
         for line in lines:
+            count += 1
             content = orjson.dumps(line) + b"\n"
             self._file.write(content)
             self._digest.update(content)
             self._ballast.raw_bytes += len(content)
+        return count

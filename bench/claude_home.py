@@ -3,15 +3,20 @@
     ROOT/projects/<munged project>/<uuid>.jsonl                       a session
                                    <uuid>/subagents/agent-<id>.jsonl  a subagent that it started
                                    <uuid>/subagents/agent-<id>.meta.json
+                                   agent-<id>.jsonl                   the same, where version 2.0 put it
+                                   <other uuid>.jsonl                 nothing but marks: no session
+                                   sessions-index.json                the program's own list
+         history.jsonl                                                what was typed, once more
 
 The lines of `bench.claude_corpus` and, in between, progress of hooks and tools, attachments with whole files,
 snapshots, queue operations, signatures, pictures (twice, as real files have them), whole files that were edited,
-compaction, subagents, and copies that forks begin with.
+compaction, subagents (also within their parent's file, as 1.0 had them), lines that were written twice, messages that
+were typed while the agent worked, and copies that forks, resumed sessions and those in the background begin with.
 """
 
 import hashlib
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import cycle
 from pathlib import Path
@@ -21,6 +26,7 @@ import orjson
 
 from bench.ballast import Ballast, Lines, Written, text_bytes
 from bench.claude_corpus import VERSION, claude_lines, session_uuid
+from bench.claude_older import COPYING, doubled, is_message, steered
 from bench.transcripts import Transcript
 
 Json: TypeAlias = dict[str, Any]
@@ -29,9 +35,15 @@ COMPACTED_FROM_TURNS = 12
 """A session that is as long is compacted in its middle."""
 
 SUBAGENT_SHARE = 0.15
-FORK_SHARE = 0.05
-FORKED_TURNS = 20
-"""Turns that a fork copies at most."""
+COPY_SHARE = 0.1
+COPIED_TURNS = 20
+"""Turns that a file copies of another at most."""
+
+DOUBLED_SHARE = 0.1
+"""Of sessions have lines that were written twice."""
+
+MARKS_SHARE = 0.1
+"""For so many sessions there is a file that is none."""
 
 
 class ClaudeHome:
@@ -43,6 +55,8 @@ class ClaudeHome:
         self._ballast = ballast
         self._digest = digest
         self._draw_turn = draw_turn
+        self._listed: dict[Path, list[Json]] = {}
+        """By folder, what the program's own list of its sessions says."""
         self._around = cycle(
             [
                 self._hook_progress,
@@ -66,25 +80,42 @@ class ClaudeHome:
         folder = self._root / "projects" / re.sub("[^A-Za-z0-9]", "-", transcript.project)
         folder.mkdir(parents=True, exist_ok=True)
         written = self._write(folder, transcript, has_subagent=random.random() < SUBAGENT_SHARE)
-        if random.random() < FORK_SHARE:
-            written += self._write_fork(folder, transcript)
+        if random.random() < COPY_SHARE:
+            written += self._write_copy(folder, transcript)
+        if random.random() < MARKS_SHARE:
+            written += self._write_marks(folder, transcript)
+        self._list(folder, transcript)
         return written
+
+    def finish(self) -> None:
+        """Write what tells of all sessions together."""
+        for folder, entries in self._listed.items():
+            index = {"version": 1, "originalPath": entries[0]["projectPath"], "entries": entries}
+            (folder / "sessions-index.json").write_bytes(orjson.dumps(index))
 
     def _write(self, folder: Path, transcript: Transcript, *, has_subagent: bool) -> Written:
         before = self._ballast.text_bytes
+        random = self._ballast.random
         session = session_uuid(transcript.key)
         path = folder / f"{session}.jsonl"
-        agent_id = f"{self._ballast.random.getrandbits(64):016x}"
+        agent_id = f"{random.getrandbits(64):016x}"
         task = self._draw_turn() if has_subagent else []
+        place = random.choice([folder / session / "subagents", folder, None])
+        lines = steered(self._session(transcript, agent_id, task, is_within=place is None), random)
+        if random.random() < DOUBLED_SHARE:
+            lines = doubled(lines, random)
         with path.open("wb") as file:
-            Lines(file, self._ballast, self._digest).put(self._session(transcript, agent_id, task))
-        own = Written(1, 1, path.stat().st_size, self._ballast.text_bytes - before)
-        if not task:
+            Lines(file, self._ballast, self._digest).put(lines)
+        is_within = bool(task) and place is None
+        own = Written(1 + is_within, 1, path.stat().st_size, self._ballast.text_bytes - before)
+        if not task or place is None:
             return own
-        return own + self._write_subagent(folder / session / "subagents", transcript, agent_id, task)
+        return own + self._write_subagent(place, transcript, agent_id, task)
 
-    def _session(self, transcript: Transcript, agent_id: str = "", task: Sequence[Json] = ()) -> Iterator[Json]:
-        """Its lines; with a task it ends by starting a subagent."""
+    def _session(
+        self, transcript: Transcript, agent_id: str = "", task: list[Json] | None = None, *, is_within: bool = False
+    ) -> Iterator[Json]:
+        """Its lines; with a task it ends by starting a subagent, whose lines may stand within it."""
         session = session_uuid(transcript.key)
         yield {"type": "mode", "mode": "normal", "sessionId": session}
         yield {"type": "permission-mode", "permissionMode": "default", "sessionId": session}
@@ -92,7 +123,7 @@ class ClaudeHome:
         last: Json = {}
         turn = 0
         for line in claude_lines(transcript):
-            if line["type"] == "user" and "toolUseResult" not in line:
+            if is_message(line):
                 yield from self._fill(_envelope(line))
                 if turn >= COMPACTED_FROM_TURNS and turn == len(transcript.turns) // 2:
                     yield from self._compaction(_envelope(line))
@@ -101,7 +132,8 @@ class ClaudeHome:
             yield self._with_original_file(line, edits)
             last = _envelope(line) if "uuid" in line else last  # a title, the last line of all, has none
         if task:
-            yield from self._task(last, agent_id, task[0]["text"])
+            within = self._subagent_lines(transcript, agent_id, task) if is_within else iter(())
+            yield from self._task(last, agent_id, task[0]["text"], within)
         yield from self._fill(last)
         yield {"type": "last-prompt", "lastPrompt": transcript.turns[-1][0]["text"][:200], "sessionId": session}
 
@@ -207,8 +239,8 @@ class ClaudeHome:
 
     # Subagents and forks.
 
-    def _task(self, envelope: Json, agent_id: str, prompt: str) -> Iterator[Json]:
-        """The call that starts a subagent, and what it answered."""
+    def _task(self, envelope: Json, agent_id: str, prompt: str, within: Iterator[Json]) -> Iterator[Json]:
+        """The call that starts a subagent, what is told of it meanwhile, and what it answered."""
         call = f"toolu_{agent_id}"
         arguments = {"description": "look into it", "subagent_type": "explorer", "prompt": prompt}
         self._ballast.text_bytes += len(prompt.encode())
@@ -217,43 +249,68 @@ class ClaudeHome:
         yield self._line(envelope, type="assistant", message=message)
         data = {"type": "agent_progress", "agentId": agent_id, "prompt": prompt}
         yield self._line(envelope, type="progress", data=data, toolUseID="agent-1", parentToolUseID=call)
+        yield from within
         answer = [{"type": "text", "text": "done"}]
         block = {"type": "tool_result", "tool_use_id": call, "content": answer}
         result = {"status": "completed", "agentId": agent_id, "prompt": prompt, "content": answer}
         yield self._line(envelope, type="user", message={"role": "user", "content": [block]}, toolUseResult=result)
 
     def _write_subagent(self, folder: Path, parent: Transcript, agent_id: str, task: list[Json]) -> Written:
-        folder.mkdir(parents=True)
+        folder.mkdir(parents=True, exist_ok=True)
         before = self._ballast.text_bytes
         path = folder / f"agent-{agent_id}.jsonl"
-        run = replace(parent, key=agent_id, turns=[task], turn_ms=parent.turn_ms[-1:])
-        of_parent = {"sessionId": session_uuid(parent.key), "isSidechain": True, "agentId": agent_id}
         with path.open("wb") as file:
-            lines = Lines(file, self._ballast, self._digest)
-            lines.put({**line, **of_parent} for line in self._session(run) if "uuid" in line)
+            Lines(file, self._ballast, self._digest).put(self._subagent_lines(parent, agent_id, task))
         meta = path.with_suffix(".meta.json")
         meta.write_bytes(orjson.dumps({"agentType": "explorer", "toolUseId": f"toolu_{agent_id}"}))
         return Written(1, 1, path.stat().st_size, self._ballast.text_bytes - before)
 
-    def _write_fork(self, folder: Path, transcript: Transcript) -> Written:
+    def _subagent_lines(self, parent: Transcript, agent_id: str, task: list[Json]) -> Iterator[Json]:
+        run = replace(parent, key=agent_id, turns=[task], turn_ms=parent.turn_ms[-1:])
+        of_parent = {"sessionId": session_uuid(parent.key), "isSidechain": True, "agentId": agent_id}
+        return ({**line, **of_parent} for line in self._session(run) if "uuid" in line)
+
+    def _write_copy(self, folder: Path, transcript: Transcript) -> Written:
         """A session that begins with a copy of another, and goes on by itself."""
         before = self._ballast.text_bytes
-        source = session_uuid(transcript.key)
-        key = f"{transcript.key}-fork"
+        key = f"{transcript.key}-copy"
         own = session_uuid(key)
-        copied = replace(transcript, turns=transcript.turns[:FORKED_TURNS], turn_ms=transcript.turn_ms[:FORKED_TURNS])
+        copied = transcript.part(0, COPIED_TURNS)
         self._ballast.text_bytes += sum(map(text_bytes, copied.turns))
         later = replace(transcript, key=key, turns=[self._draw_turn()], turn_ms=[transcript.turn_ms[-1] + 60_000])
         path = folder / f"{own}.jsonl"
         with path.open("wb") as file:
             lines = Lines(file, self._ballast, self._digest)
-            lines.put(
-                {**line, "sessionId": own, "forkedFrom": {"sessionId": source, "messageUuid": line["uuid"]}}
-                for line in claude_lines(copied)
-                if "uuid" in line
-            )
+            copying = self._ballast.random.choice(COPYING)
+            lines.put(copying((line for line in claude_lines(copied) if "uuid" in line), own))
             lines.put(self._session(later))
         return Written(1, 1, path.stat().st_size, self._ballast.text_bytes - before)
+
+    # What is no session.
+
+    def _write_marks(self, folder: Path, transcript: Transcript) -> Written:
+        """A file without a line of a user or an agent, and one of a run that only summarises."""
+        other = session_uuid(f"{transcript.key}-marks")
+        files: dict[str, list[Json]] = {
+            f"{other}.jsonl": [
+                {"type": "summary", "summary": self._ballast.texts.path(), "leafUuid": self._ballast.uuid()},
+                {"type": "custom-title", "customTitle": self._ballast.texts.path(), "sessionId": other},
+            ],
+            f"agent-acompact-{other[:8]}.jsonl": list(claude_lines(transcript.part(0, 1))),
+        }
+        for name, lines in files.items():
+            with (folder / name).open("wb") as file:
+                Lines(file, self._ballast, self._digest).put(lines)
+        return Written(0, 1, (folder / f"{other}.jsonl").stat().st_size, 0)
+
+    def _list(self, folder: Path, transcript: Transcript) -> None:
+        prompt = transcript.turns[0][0]["text"]
+        session = session_uuid(transcript.key)
+        entry = {"sessionId": session, "firstPrompt": prompt[:200], "projectPath": transcript.project}
+        self._listed.setdefault(folder, []).append(entry)
+        with (self._root / "history.jsonl").open("ab") as history:
+            typed = {"display": prompt, "timestamp": transcript.started_ms, "project": transcript.project}
+            history.write(orjson.dumps(typed) + b"\n")
 
 
 def _envelope(line: Json) -> Json:

@@ -130,6 +130,8 @@ def generate(
             written[source] = written.get(source, Written()) + own
         sessions += 1
         items += sum(map(len, session.turns))
+    for home in homes.values():
+        home.finish()
     for project, rows in numbers.items():
         _write_registry(folder / "work" / project / ".cydonia" / "state.db", rows)
     listed = json.dumps([str(folder / "work" / project) for project in PROJECTS])

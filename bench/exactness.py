@@ -1,7 +1,8 @@
 """Whether searches answer what reading every line does: a crowd of random queries against a scan of all texts.
 
-The scan shares no code with the search: it reads the transcripts themselves, holds all their texts, folded by
-Python's own tables, as one run of bytes for each layer, and looks through all of it for every query.
+The scan shares no code with the search: it reads the transcripts themselves (those of other agents from the store),
+holds all their texts, folded by Python's own tables, as one run of bytes for each layer, and looks through all of it
+for every query.
 """
 
 import multiprocessing
@@ -9,7 +10,7 @@ import time
 from array import array
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from multiprocessing.connection import Connection
@@ -19,7 +20,9 @@ from typing import Any
 
 from bench.corpus import corpus_settings, read_manifest
 from bench.results import percentiles
-from bench.transcripts import Json, transcripts
+from bench.transcripts import Json
+from bench.turns import Turn as StoredTurn
+from bench.turns import turns_in_time
 from schemas.errors import TurndexError
 from schemas.requests import MAX_SEARCH_LIMIT, SearchRequest
 from schemas.settings import Settings
@@ -32,6 +35,9 @@ PAGES = 4
 
 WHOLE_WALK = 200
 """but for one in so many, of which these pages are compared."""
+
+ALL_OF_THEM = {"subagents": "include", "copies": "include"}
+"""What a search leaves out otherwise, and a scan of all turns does not."""
 
 MAX_QUERY_CHARS = 400
 MAX_SHOWN = 20
@@ -57,7 +63,9 @@ def measure(corpus: Path, data_dir: Path, *, queries: int, seed: int = 1, worker
     for worker in range(workers):
         receiver, sender = context.Pipe(duplex=False)
         share = queries // workers + (worker < queries % workers)
-        process = context.Process(target=_ask_crowd, args=(sender, corpus, settings, share, f"{seed}-{worker}"))
+        process = context.Process(
+            target=_ask_crowd, args=(sender, corpus, data_dir, settings, share, f"{seed}-{worker}")
+        )
         process.start()
         sender.close()
         running.append((process, receiver))
@@ -90,25 +98,21 @@ def measure(corpus: Path, data_dir: Path, *, queries: int, seed: int = 1, worker
 class Scan:
     """All texts of an archive; every turn that has a text is found by looking through all of them."""
 
-    def __init__(self, corpus: Path) -> None:
+    def __init__(self, turns: Iterable[StoredTurn]) -> None:
+        """`turns` come in the order of time, the oldest first."""
         self.turns: list[Turn] = []
         """Oldest first."""
         parts: dict[str, list[bytes]] = {layer: [] for layer in _LAYERS}
         self._starts = {layer: array("q") for layer in _LAYERS}
         sizes = dict.fromkeys(_LAYERS, 0)
-        last_ms = 0
-        for transcript in transcripts(corpus):
-            for number, (turn, at_ms) in enumerate(zip(transcript.turns, transcript.turn_ms, strict=True), 1):
-                # So that the order of turns is that of times; the generator gives no two turns the same.
-                assert at_ms > last_ms, f"{transcript.key}:{number} is not later than the turn before"
-                last_ms = at_ms
-                self.turns.append((transcript.key, number))
-                for layer in _LAYERS:
-                    texts = [text for item in turn for text in _texts(item, layer)]
-                    folded = "".join(f"{fold(text)}\n" for text in texts).encode()
-                    self._starts[layer].append(sizes[layer])
-                    sizes[layer] += len(folded)
-                    parts[layer].append(folded)
+        for turn in turns:
+            self.turns.append((turn.session_id, turn.number))
+            for layer in _LAYERS:
+                texts = [text for item in turn.items for text in _texts(item, layer)]
+                folded = "".join(f"{fold(text)}\n" for text in texts).encode()
+                self._starts[layer].append(sizes[layer])
+                sizes[layer] += len(folded)
+                parts[layer].append(folded)
         self._text = {layer: b"".join(pieces) for layer, pieces in parts.items()}
 
     def find(self, query: str, *, full: bool) -> list[Turn]:
@@ -155,7 +159,7 @@ def _texts(item: Json, layer: str) -> Iterator[str]:
         case "thinking" | "process":
             names = ("text", "command", "output") if layer == "detail" else ()
         case "tool":
-            names = ("label",) if layer == "conversation" else ("output",)
+            names = ("label",) if layer == "conversation" else ("input", "output")
         case _:
             names = ("text",) if layer == "conversation" else ()
     for name in names:
@@ -230,9 +234,9 @@ class Crowd:
     turns_compared: int = 0
 
 
-def _ask_crowd(sender: Connection, corpus: Path, settings: Settings, queries: int, seed: str) -> None:
+def _ask_crowd(sender: Connection, corpus: Path, data_dir: Path, settings: Settings, queries: int, seed: str) -> None:
     random = Random(seed)
-    scan = Scan(corpus)
+    scan = Scan(turns_in_time(corpus, data_dir))
     archive = Archive.open(settings)
     crowd = Crowd(Counter(), [], [], [])
     for _ in range(queries):
@@ -248,7 +252,7 @@ def _ask_crowd(sender: Connection, corpus: Path, settings: Settings, queries: in
         is_few = len(expected) <= PAGES * MAX_SEARCH_LIMIT
         pages = PAGES + 1 if is_few else PAGES if random.randrange(WHOLE_WALK) == 0 else 1
         crowd.compared_whole += is_few
-        arguments = {"query": text, "project": "*", "order": order, "full": full}
+        arguments = {"query": text, "project": "*", "order": order, "full": full, **ALL_OF_THEM}
         try:
             found, has_more = _walk(archive, arguments, pages, crowd.search_ms)
         except TurndexError as refused:

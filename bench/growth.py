@@ -17,7 +17,7 @@ def measure(
     small: tuple[Path, Path], large: tuple[Path, Path], *, queries: int = 30, rounds: int = ROUNDS
 ) -> dict[str, Any]:
     """Each archive is given by its corpus and data directory; queries are drawn from the smaller one."""
-    classes = drawn_queries(small[0], count=queries)
+    classes = drawn_queries(*small, count=queries)
     archives = [Archive.open(corpus_settings(*place)) for place in (small, large)]
     random = Random(1)
     asked = [(name, query) for name, some in classes.items() for query in some]

@@ -32,7 +32,7 @@ def measure(corpus: Path, data_dir: Path, *, queries: int = 40, cold_queries: in
     """Ask an archive that was indexed up to `queries` different queries of each class; milliseconds by class."""
     manifest = read_manifest(corpus)
     settings = corpus_settings(corpus, data_dir)
-    drawn = drawn_queries(corpus, count=queries)
+    drawn = drawn_queries(corpus, data_dir, count=queries)
     archive = Archive.open(settings)
     try:
         result = {

@@ -18,7 +18,7 @@ PARTS = (
 
 
 def measure(corpus: Path, data_dir: Path, *, searches: int = SEARCHES, queries: int = 40) -> dict[str, Any]:
-    asked_for = mixed(drawn_queries(corpus, count=queries))
+    asked_for = mixed(drawn_queries(corpus, data_dir, count=queries))
     settings = write_settings(data_dir.with_suffix(".toml"), corpus_flags(corpus, data_dir))
     with serving(settings) as server:
         server.wait_until_ready()

@@ -10,7 +10,8 @@ from random import Random
 from typing import Any, Literal, TypeAlias
 
 from bench.corpus import RARE_WORD, read_manifest
-from bench.transcripts import texts_of, transcripts
+from bench.transcripts import texts_of
+from bench.turns import turns_in_time
 
 SAMPLED_TURNS = 3_000
 SAMPLED_LINES = 20
@@ -64,9 +65,9 @@ def fixed_queries(hash_prefix: str) -> Classes:
     return {name: [Query(text) for text in texts] for name, texts in words.items()}
 
 
-def drawn_queries(corpus: Path, *, count: int, seed: int = 1) -> Classes:
+def drawn_queries(corpus: Path, data_dir: Path, *, count: int, seed: int = 1) -> Classes:
     """Up to `count` different queries of each class; a class of which the archive has nothing is left out."""
-    lines = list(sampled_lines(corpus))
+    lines = list(sampled_lines(corpus, data_dir))
     classes = _Draw(Random(seed), lines).classes()
     drawn = {name: _different(draw, count) for name, draw in classes.items()}
     return {name: queries for name, queries in drawn.items() if queries}
@@ -79,12 +80,11 @@ def mixed(classes: Classes, seed: int = 1) -> list[Query]:
     return queries
 
 
-def sampled_lines(corpus: Path) -> Iterator[str]:
+def sampled_lines(corpus: Path, data_dir: Path) -> Iterator[str]:
     """Lines of every so many turns, spread over the whole archive."""
     step = max(1, read_manifest(corpus).turns // SAMPLED_TURNS)
-    turns = (turn for transcript in transcripts(corpus) for turn in transcript.turns)
-    for turn in islice(turns, 0, None, step):
-        for item in turn[:100]:
+    for turn in islice(turns_in_time(corpus, data_dir), 0, None, step):
+        for item in turn.items[:100]:
             for text in texts_of(item):
                 yield from (line for line in text[:10_000].split("\n")[:SAMPLED_LINES] if line.strip())
 

@@ -17,7 +17,7 @@ RUNS = 7
 def measure(corpus: Path, data_dir: Path, *, runs: int = RUNS) -> dict[str, Any]:
     """Starts of processes over an archive that is indexed, imports included; milliseconds, pages of files cached."""
     settings = write_settings(data_dir.with_suffix(".toml"), corpus_flags(corpus, data_dir))
-    texts = [query.text for query in mixed(drawn_queries(corpus, count=runs)) if query.mode == "text"][:runs]
+    texts = [query.text for query in mixed(drawn_queries(corpus, data_dir, count=runs)) if query.mode == "text"][:runs]
     address_ms, first_search_ms, command_ms = [], [], []
     for _ in range(runs):
         started = time.perf_counter()

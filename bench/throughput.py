@@ -17,7 +17,7 @@ def measure(
     corpus: Path, data_dir: Path, *, seconds: float = 15, connections: int = CONNECTIONS, queries: int = 40
 ) -> dict[str, Any]:
     """All classes of the latency benchmark but one, in random order, each as often as the others."""
-    asked_for = mixed(drawn_queries(corpus, count=queries))
+    asked_for = mixed(drawn_queries(corpus, data_dir, count=queries))
     settings = write_settings(data_dir.with_suffix(".toml"), corpus_flags(corpus, data_dir))
     with serving(settings) as server:
         server.wait_until_ready()

@@ -1,7 +1,7 @@
 """The sessions of an archive, read back from its files without turndex: what the comparison holds to be true."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -11,6 +11,9 @@ import orjson
 from schemas.times import to_ms
 
 Json: TypeAlias = dict[str, Any]
+
+OTHER_AGENTS = ("claude", "codex")
+"""Folders of an archive."""
 
 
 @dataclass(frozen=True)
@@ -27,6 +30,15 @@ class Transcript:
     turn_ms: list[int]
     """When each turn started, Unix milliseconds."""
 
+    def part(self, start: int, end: int) -> "Transcript":
+        """The same with some of its turns only."""
+        return replace(self, turns=self.turns[start:end], turn_ms=self.turn_ms[start:end])
+
+
+def has_other_agents(archive: Path) -> bool:
+    """Whether it has transcripts of other agents, which are written and not read back here."""
+    return any((archive / name).is_dir() for name in OTHER_AGENTS)
+
 
 def transcripts(archive: Path) -> Iterator[Transcript]:
     """Every session of an archive that `bench.corpus` made, oldest first, one at a time.
@@ -34,9 +46,8 @@ def transcripts(archive: Path) -> Iterator[Transcript]:
     Raises:
         SystemExit: it has transcripts of other agents, which are written and not read back.
     """
-    others = [name for name in ("claude", "codex") if (archive / name).is_dir()]
-    if others:
-        raise SystemExit(f"{archive} has transcripts of other agents ({', '.join(others)}): it can only be scanned")
+    if has_other_agents(archive):
+        raise SystemExit(f"{archive} has transcripts of other agents, which only turndex reads: they are not compared")
     files = [*archive.glob("work/*/.cydonia/sessions/*.json"), *archive.glob("turns/*.turns.jsonl")]
     for _, path in sorted((_started(path), path) for path in files):
         yield _from_record(path) if path.suffix == ".json" else _from_turn_file(path)

@@ -195,6 +195,13 @@ class IndexFollower:
         return self.is_rebuilding or self._store.has_chunks_past(BULK, self._reached.position)
 
     @property
+    def is_due(self) -> bool:
+        """Whether the store holds what is not yet found, through either folder."""
+        if self._live is None:
+            return True
+        return self.is_bulk_due or self._store.has_chunks_past(LIVE, int(self._noted(POSITIONS[LIVE])))
+
+    @property
     def is_bulk_far_behind(self) -> bool:
         """Whether the store holds so much of that that it had better wait."""
         return self._store.has_chunks_past(BULK, self._reached.position, AHEAD_CHUNKS)

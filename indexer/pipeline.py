@@ -17,6 +17,7 @@ from pathlib import Path
 import orjson
 
 from indexer.commands import Commands
+from indexer.cost import START_SECONDS, cost_of
 from indexer.follow import IndexFollower
 from indexer.forget import Forgetting
 from indexer.intake import Intake, Outcome
@@ -66,7 +67,13 @@ RETRY_SECONDS = 5.0
 """What stands still or failed is tried again after this."""
 
 DISK_CHECK_SECONDS = 1.0
+CATCH_UP_SHARE = 0.5
+"""While so much of the least that shall be free is free, what is stored is still indexed."""
+
 PROGRESS_SECONDS = 0.5
+QUIET_CHECKED = "quiet_checked_at"
+"""When it was last looked for transcripts to which nobody writes any more: the next start goes on there."""
+
 REGISTRY_SECONDS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0)
 """How long after one look at the registry of a project with unnumbered sessions the next one follows."""
 
@@ -113,6 +120,8 @@ class Pipeline:
         """Whether more is due for `live` than one commit takes."""
         self._registry_due: dict[Path, tuple[float, int]] = {}
         self.stands_still: str | None = None
+        self._free_share_of_floor = 1.0
+        """How much of the disk is free, against the least that shall be."""
         self.roots: list[tuple[Source, Root]] = []
         self._state_files: set[Path] = set()
         self._titles_read: dict[str, list[tuple[int, int, int] | None]] = {}
@@ -129,14 +138,18 @@ class Pipeline:
         """Look through the folders, all or those named, and plan what is to be read."""
         total = Survey()
         new: list[tuple[Source, Transcript]] = []
+        checked_ms = _now_ms()
+        before_ms = self._store.meta(QUIET_CHECKED) or checked_ms
         self._refresh_roots()
         for source in self.sources:
             roots = [root for one, root in self.roots if one is source and (only is None or root.path in only)]
-            found = survey(self._store, source, roots)
+            found = survey(self._store, source, roots, (before_ms, checked_ms))
             total.files += found.files
             total.bytes += found.bytes
             total.changed += found.changed
+            total.cost += found.cost
             new += [(source, transcript) for transcript in found.changed]
+            self.schedule.add(Unit(source, one.root, one.path) for one in found.went_quiet)
         if self._is_first_scan or sum(transcript.size for _, transcript in new) > LIVE_SCAN_BYTES:
             self._plan_scan(new)
         else:
@@ -145,6 +158,9 @@ class Pipeline:
         with self._store.transaction():
             self._store.mint_missing()
         self._read_retitled()
+        if only is None:
+            with self._store.transaction():
+                self._store.set_meta(QUIET_CHECKED, checked_ms)
         return total
 
     def _refresh_roots(self) -> None:
@@ -166,19 +182,20 @@ class Pipeline:
         if not new:
             return
         self._announce(new, BULK)
-        size = sum(transcript.size for _, transcript in new)
-        if size > LIVE_SCAN_BYTES:
+        cost = cost_of(new)
+        if cost.raw_bytes > LIVE_SCAN_BYTES:
             self._follower.expect_much()
         if self._is_first_scan and not self._backlog:
             log.info(
                 "found %s, %.1f MB; store and index will take about %.1f MB of disk and %.0f s",
-                *(counted(len(new), "transcript"), size / 1e6, size * 1.2 / 1e6, 1 + size / 5e6),
+                *(counted(len(new), "transcript"), cost.raw_bytes / 1e6, cost.disk_bytes / 1e6),
+                START_SECONDS + cost.seconds,
             )
         # The newest last, as they are taken from the end.
         self._backlog = sorted([*self._backlog, *new], key=lambda one: one[1].mtime_ns)
         self._backlog_since = self._backlog_since or time.monotonic()
         self._backlog_total += len(new)
-        self._backlog_bytes_total += size
+        self._backlog_bytes_total += cost.raw_bytes
 
     def _read_retitled(self) -> None:
         """Plan to read transcripts whose titles stand beside them and are others now than when they were read."""
@@ -254,8 +271,9 @@ class Pipeline:
         """
         has_accepted = self.commands.accept()
         if not self._has_room():
+            has_moved = self._step_stored()
             self._note_progress()
-            return has_accepted
+            return has_accepted or has_moved
         return has_accepted or self._step_live() or self._step_forget() or self._step_backlog() or self._step_bulk()
 
     def step_commands(self) -> bool:
@@ -347,6 +365,22 @@ class Pipeline:
             return True
         self._note_progress()
         return False
+
+    @property
+    def is_catching_up(self) -> bool:
+        """Whether reading stands still, and what was stored before is still being made findable.
+
+        That takes little room, as a scan never stores far ahead of the index: some 200 MB at most. An index that
+        is made anew may take any amount, and waits.
+        """
+        has_some_room = self.stands_still is not None and self._free_share_of_floor >= CATCH_UP_SHARE
+        return has_some_room and not self._follower.is_rebuilding and self._follower.is_due
+
+    def _step_stored(self) -> bool:
+        """Have what is stored found, and read no more; whether there was anything."""
+        if not self.is_catching_up:
+            return False
+        return self._commit_live() or self._follower.step_bulk(SLICE_BYTES, is_last=True)
 
     # Numbers.
 
@@ -464,6 +498,7 @@ class Pipeline:
         usage, limits = shutil.disk_usage(self._data_dir), self._settings.limits
         floor = max(limits.min_free_bytes, int(limits.min_free_share * usage.total))
         why = None
+        self._free_share_of_floor = usage.free / floor if floor else 1.0
         if usage.free < floor:
             free_gb, floor_gb = usage.free / 1e9, floor / 1e9
             why = f"indexing stands still: {free_gb:.1f} GB of the disk are free, it stops below {floor_gb:.1f}"

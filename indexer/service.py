@@ -27,9 +27,6 @@ NOTHING_FOUND = "found no transcripts yet (looked in: %s); to see it at work: tu
 POLL_SECONDS = 1.0
 """How often the folders are looked through where events do not come."""
 
-QUICK_BYTES_PER_SECOND = 5_000_000
-"""How much of transcripts is indexed in a second, to tell beforehand whether a moment is enough."""
-
 
 @dataclass(frozen=True, slots=True)
 class LiveStatus:
@@ -96,7 +93,7 @@ def _run_dry(pipeline: Pipeline, progress: Callable[[Indexing], None], until: fl
                 return False
         elif pipeline.is_idle and pipeline.is_ready:
             return True
-        elif pipeline.stands_still:
+        elif pipeline.stands_still and not pipeline.is_catching_up:
             raise Unavailable(pipeline.stands_still)
         elif pipeline.forgetting_waits_for:
             raise Unavailable(pipeline.forgetting_waits_for)
@@ -121,12 +118,12 @@ def bring_up_to_date(settings: Settings, budget_s: float) -> str | None:
         if pipeline.commands.are_open:
             return f"the index is {pipeline.age}; forgetting was begun and is not finished; run: turndex index"
         found = pipeline.look()
-        size = sum(transcript.size for transcript in found.changed)
-        if size > budget_s * QUICK_BYTES_PER_SECOND:
-            newer = f"{len(found.changed)} transcripts ({size / 1e6:.1f} MB) are newer"
+        if found.cost.seconds > budget_s:
+            newer = f"{len(found.changed)} transcripts ({found.cost.raw_bytes / 1e6:.1f} MB) are newer"
             return f"the index is {pipeline.age}; {newer}; run: turndex index"
         if not _run_dry(pipeline, lambda _: None, until):
-            return f"the index is {pipeline.age}; what is being written now is not all in it; run: turndex index"
+            why = pipeline.stands_still or "what is being written now is not all in it; run: turndex index"
+            return f"the index is {pipeline.age}; {why}"
         pipeline.note_look_done()
     except Unavailable as stopped:
         return f"the index is {pipeline.age}; {stopped.detail}"

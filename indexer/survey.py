@@ -4,6 +4,7 @@ import os
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from indexer.cost import Cost, cost_of
 from indexer.sources.base import Root, Source, Transcript
 from indexer.store.writer import StoreWriter
 
@@ -14,13 +15,18 @@ class Survey:
 
     changed: list[Transcript] = field(default_factory=list)
     """New, or other than when they were read last."""
+    went_quiet: list[Transcript] = field(default_factory=list)
+    """As when they were read last, but since the last look taken for at rest: what runs in them has ended."""
+    cost: Cost = field(default_factory=Cost)
+    """What reading these will cost."""
     files: int = 0
     bytes: int = 0
 
 
-def survey(store: StoreWriter, source: Source, roots: Iterable[Root]) -> Survey:
+def survey(store: StoreWriter, source: Source, roots: Iterable[Root], since_until_ms: tuple[int, int]) -> Survey:
     """Look through some roots of a source, and note which files and which folders are gone.
 
+    `since_until_ms` are the times of the look before and of this one.
     A file is deleted only when its folder was read and does not list it. A root that is missing, empty
     where it was not, or on another device is unavailable: what is known of it stays as it is.
     """
@@ -36,7 +42,16 @@ def survey(store: StoreWriter, source: Source, roots: Iterable[Root]) -> Survey:
             why = error.strerror or str(error)
         found.files += len(listed)
         found.bytes += sum(transcript.size for transcript in listed)
-        found.changed += [one for one in listed if known.get(os.fsencode(one.file)) != one.signature]
+        changed = [one for one in listed if known.get(os.fsencode(one.file)) != one.signature]
+        found.changed += changed
+        if source.quiet_seconds is not None:
+            since_ns, until_ns = ((at_ms - source.quiet_seconds * 1000) * 1_000_000 for at_ms in since_until_ms)
+            found.went_quiet += [
+                one
+                for one in listed
+                if since_ns < one.mtime_ns <= until_ns and known.get(os.fsencode(one.file)) == one.signature
+            ]
+        found.cost += cost_of((source, one) for one in changed)
         with store.transaction():
             _note_root(store, source, root, listed, why)
     return found

@@ -187,6 +187,10 @@ class Source(Protocol):
     is_whole_record: ClassVar[bool]
     """Whether every change rewrites the whole file, so that reads are rationed (5 a second a file)."""
 
+    quiet_seconds: ClassVar[int | None]
+    """What runs in a transcript was interrupted when it was not written to for so long, as who wrote it is taken for
+    dead: it is read once more then. None where only the transcript itself says how something ended."""
+
     def roots(self) -> Sequence[Root]:
         """The folders to read now. They may come and go; one that is missing is still named."""
 
@@ -210,6 +214,9 @@ class Source(Protocol):
     def titles(self) -> Mapping[str, str]:
         """Titles that stand beside the transcripts, in the state files, by the source's own id of the session."""
 
+    def text_bytes(self, transcript: Transcript) -> int:
+        """About how many bytes of a transcript are text that is kept, by its size and name alone: what it will cost."""
+
     def recorded_session(self, transcript: Transcript) -> str | None:
         """The agent's own id of the session that this one records, as the head of the transcript tells, cheaply."""
 
@@ -221,7 +228,8 @@ class Source(Protocol):
 
         Parts come in order, each small enough for one transaction (about 4 MB), and the last one leaves
         the session as its file is. With nothing new there are none. A file that was replaced, cut or
-        rewritten is read from its beginning. A torn end waits; one that has been quiet for
+        rewritten is read from its beginning; where it has been quiet for `quiet_seconds`, what runs in it has ended,
+        and that is news, too. A torn end waits; one that has been quiet for
         `settle_ms` and is complete but for its line end is read.
 
         Raises:

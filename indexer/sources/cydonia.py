@@ -44,12 +44,16 @@ _SESSION_KEY = re.compile(rb'\n  "session": "([0-9A-Za-z._-]{1,128})"')
 _STAMP = re.compile(r"([0-9]{13})(?:-[0-9]+)?")
 _STATUSES = {"Running": Status.RUNNING, "Success": Status.OK, "Failure": Status.FAILED}
 
+TEXT_SHARE = 0.75
+"""Of a record's bytes; the rest are keys, indents and escapes."""
+
 
 class CydoniaSource:
     """The records of the projects that Cydonia's state file lists, and of some more."""
 
     name: ClassVar[str] = "cydonia"
     is_whole_record: ClassVar[bool] = True
+    quiet_seconds: ClassVar[int | None] = None
 
     def __init__(self, state_file: Path | None, more_projects: Sequence[Path] = ()) -> None:
         self._state_file = state_file
@@ -80,6 +84,9 @@ class CydoniaSource:
 
     def titles(self) -> Mapping[str, str]:
         return {}
+
+    def text_bytes(self, transcript: Transcript) -> int:
+        return int(transcript.size * TEXT_SHARE)
 
     def recorded_session(self, transcript: Transcript) -> str | None:
         try:

@@ -36,12 +36,16 @@ MAX_UNKNOWN_KEYS = 8
 
 _CHECKPOINT_VERSION = 1
 
+TEXT_SHARE = 0.85
+"""Of a file's bytes; the rest are keys, times and escapes."""
+
 
 class TurnFileSource:
     """The turn files below some folders, at any depth."""
 
     name: ClassVar[str] = "turn-file"
     is_whole_record: ClassVar[bool] = False
+    quiet_seconds: ClassVar[int | None] = None
 
     def __init__(self, folders: Sequence[Path], usual_folder: Path | None = None) -> None:
         """`folders` were named by the user, the usual one is looked into if it is there."""
@@ -65,6 +69,9 @@ class TurnFileSource:
 
     def titles(self) -> Mapping[str, str]:
         return {}
+
+    def text_bytes(self, transcript: Transcript) -> int:
+        return int(transcript.size * TEXT_SHARE)
 
     def recorded_session(self, transcript: Transcript) -> str | None:
         return None

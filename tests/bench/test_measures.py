@@ -22,6 +22,7 @@ from bench.corpus import corpus_flags, corpus_settings, read_manifest
 from bench.queries import UNSELECTIVE, drawn_queries, mixed
 from bench.results import percentiles
 from bench.serving import write_settings
+from bench.turns import turns_in_time
 from schemas.settings import load_settings
 from tests.bench.conftest import TURNS, Scanned
 
@@ -36,8 +37,8 @@ def test_a_scan_is_measured_in_time_memory_and_disk_by_part(scanned: Scanned) ->
 
 
 def test_queries_of_a_class_are_in_the_archive_but_for_those_that_shall_not_be(scanned: Scanned) -> None:
-    scan = exactness.Scan(scanned.corpus)
-    drawn = drawn_queries(scanned.corpus, count=5)
+    scan = exactness.Scan(turns_in_time(scanned.corpus, scanned.data_dir))
+    drawn = drawn_queries(scanned.corpus, scanned.data_dir, count=5)
     assert len(drawn) >= 12
     for name, queries in drawn.items():
         assert len(set(queries)) == len(queries) <= 5
@@ -51,14 +52,14 @@ def test_queries_of_a_class_are_in_the_archive_but_for_those_that_shall_not_be(s
 
 def test_latency_is_measured_for_every_class_warm_and_cold(scanned: Scanned) -> None:
     result = latency.measure(scanned.corpus, scanned.data_dir, queries=2, cold_queries=0)
-    classes = set(drawn_queries(scanned.corpus, count=2))
+    classes = set(drawn_queries(scanned.corpus, scanned.data_dir, count=2))
     assert set(result["search_ms"]) == set(result["full_search_ms"]) == classes
     assert all(one["p50"] > 0 for one in result["search_ms"].values())
     assert result["full_search_ms"]["frequent word"]["hits"] > 0
 
 
 def test_a_cold_search_is_one_of_a_process_of_its_own(scanned: Scanned) -> None:
-    query = drawn_queries(scanned.corpus, count=1)["phrase"]
+    query = drawn_queries(scanned.corpus, scanned.data_dir, count=1)["phrase"]
     cold = latency.cold_searches(corpus_settings(scanned.corpus, scanned.data_dir), scanned.data_dir, query)
     assert cold["p50"] > 0
     assert cold["open_p50"] > 0
@@ -107,7 +108,7 @@ def test_appending_to_a_long_turn_is_compared_with_a_short_one(tmp_path: Path) -
 def test_growth_is_told_class_by_class(scanned: Scanned) -> None:
     place = (scanned.corpus, scanned.data_dir)
     result = growth.measure(place, place, queries=1, rounds=1)
-    assert set(result["by_class"]) == set(drawn_queries(scanned.corpus, count=1))
+    assert set(result["by_class"]) == set(drawn_queries(scanned.corpus, scanned.data_dir, count=1))
     assert result["largest_p95_ratio"] > 0
 
 

@@ -110,7 +110,10 @@ def test_what_a_scan_had_done_before_the_room_ran_out_stays_done(
         for _ in range(3):
             assert pipeline.step()
         disk.free = 9 * GB
-        assert not pipeline.step()
+        while pipeline.step():
+            assert pipeline.stands_still == STANDS_STILL
+        assert len(found_in(settings, "hello")) == 3
+        assert not pipeline.is_ready
     assert len(found_in(settings, "hello")) == 3
     with pytest.raises(Unavailable, match="stands still"):
         index_once(settings, lambda _: None)
@@ -118,6 +121,36 @@ def test_what_a_scan_had_done_before_the_room_ran_out_stays_done(
     disk.free = 50 * GB
     index(settings)
     assert len(found_in(settings, "hello")) == 6
+
+
+def test_what_is_stored_is_found_though_the_room_runs_out_before_a_process_has_indexed_it(
+    transcripts: Transcripts, settings: Settings, disk: Disk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("indexer.pipeline.SLICE_SECONDS", 0.0)
+    monkeypatch.setattr("indexer.pipeline.LIVE_SCAN_BYTES", 0)
+    for number in range(3):
+        transcripts.turn_file(f"t{number}", user("hello"))
+    with closing(Pipeline(settings)) as pipeline:
+        pipeline.look()
+        assert pipeline.step()
+        disk.free = 9 * GB
+    with pytest.raises(Unavailable, match="stands still"):
+        index_once(settings, lambda _: None)
+    assert len(found_in(settings, "hello")) == 1
+
+
+def test_with_hardly_any_room_nothing_is_indexed_any_more(
+    transcripts: Transcripts, settings: Settings, disk: Disk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("indexer.pipeline.SLICE_SECONDS", 0.0)
+    for number in range(2):
+        transcripts.turn_file(f"t{number}", user("hello"))
+    with closing(Pipeline(settings)) as pipeline:
+        pipeline.look()
+        assert pipeline.step()
+        disk.free = 4 * GB
+        assert not pipeline.step()
+        assert found_in(settings, "hello") == []
 
 
 @pytest.mark.parametrize(

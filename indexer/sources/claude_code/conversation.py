@@ -373,8 +373,8 @@ class Conversation:
         )
         self._turns.open_tool(state.shell_tool, item)
 
-    def give_up(self) -> None:
-        """Nothing will come any more: what runs was interrupted."""
+    def end(self) -> None:
+        """Nothing more will come of the turn: what runs was interrupted."""
         self._turns.interrupt()
 
 

@@ -18,8 +18,10 @@ PART_BYTES = 4_000_000
 HEAD_LINES = 200
 """So many of a file's lines are read to tell what session it is."""
 
-QUIET_MS = 3_600_000
-"""A call without a result runs no more when its file was not written to for so long."""
+TEXT_SHARE = 0.2
+"""Of a file's bytes; the rest are pictures, whole files that were edited, context for the model, and progress."""
+
+QUIET_SECONDS = 3600
 
 
 class ClaudeCodeSource:
@@ -27,6 +29,7 @@ class ClaudeCodeSource:
 
     name: ClassVar[str] = CLAUDE_CODE
     is_whole_record: ClassVar[bool] = False
+    quiet_seconds: ClassVar[int | None] = QUIET_SECONDS
 
     def __init__(self, folders: Sequence[Path], usual_folders: Sequence[Path] = ()) -> None:
         """The folders that hold `projects`, or are it: `folders` were named, the usual ones are looked into."""
@@ -53,6 +56,9 @@ class ClaudeCodeSource:
 
     def titles(self) -> Mapping[str, str]:
         return {}
+
+    def text_bytes(self, transcript: Transcript) -> int:
+        return int(transcript.size * TEXT_SHARE)
 
     def recorded_session(self, transcript: Transcript) -> str | None:
         return None
@@ -83,9 +89,11 @@ class ClaudeCodeSource:
                     batch = Batch(state, transcript, tail, self._beside)
             if not state.is_session:
                 raise Waiting(batch.skipped)
-            if state.is_anew or position is None or tail.position.offset > position.offset:
-                if abs(time.time_ns() - transcript.mtime_ns) >= QUIET_MS * 1_000_000:
-                    batch.give_up()
+            is_news = state.is_anew or position is None or tail.position.offset > position.offset
+            is_quiet = abs(time.time_ns() - transcript.mtime_ns) >= QUIET_SECONDS * 1_000_000_000
+            if is_quiet and batch.give_up():
+                is_news = True
+            if is_news:
                 yield batch.part(tail.position, is_last=True)
             if tail.is_torn:
                 raise Unsettled

@@ -190,9 +190,13 @@ class Batch:
             sides=tuple(self._side_parts(facts, was_anew=was_anew)),
         )
 
-    def give_up(self) -> None:
-        """Nothing was written for long: what runs was interrupted."""
-        self._main.give_up()
+    def give_up(self) -> bool:
+        """Nothing was written for long: what runs was interrupted. Whether anything did."""
+        sides = [self._opened(side) for side in self.state.sides if side.conversation.turns.has_running]
+        has_running = self.state.main.turns.has_running or bool(sides)
+        for conversation in (self._main, *sides):
+            conversation.end()
+        return has_running
 
     def facts(self) -> SessionFacts:
         """What the file says about its session so far."""
@@ -245,6 +249,8 @@ class Batch:
             case "assistant":
                 self._take_assistant(conversation, line, at_ms)
             case "system":
+                if line.get("subtype") == "turn_duration":
+                    conversation.end()  # the mark that stands at the end of a turn
                 conversation.take_said(system_item(line, at_ms))
             case "attachment":
                 self._take_attachment(conversation, line, uuid, at_ms)
@@ -338,6 +344,9 @@ class Batch:
         del sides[:-MAX_SIDES]
         if uuid is not None:
             side.lines = [*side.lines, uuid][-MAX_SIDE_LINES:]
+        return self._opened(side)
+
+    def _opened(self, side: SideState) -> Conversation:
         if side.id not in self._sides:
             self._sides[side.id] = side, self._conversation(side.conversation)
         return self._sides[side.id][1]

@@ -45,6 +45,10 @@ class TurnState:
     leading: list[Item] = field(default_factory=list)
     """Notices and process items before the first turn."""
 
+    @property
+    def has_running(self) -> bool:
+        return any(tool.is_running for tool in self.open_tools.values())
+
     def as_json(self) -> dict[str, Any]:
         value = asdict(self)
         value["open_tools"] = {

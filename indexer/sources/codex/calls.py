@@ -150,6 +150,16 @@ class Calls:
                 tool.is_open = False
                 self.turns.complete(tool.place, status=Status.FAILED)
 
+    def give_up(self) -> bool:
+        """Nothing was written for long: what runs was interrupted, processes too. Whether anything did."""
+        processes = self.state.processes
+        has_running = bool(processes) or any(tool.is_open for tool in self.state.tools.values())
+        self.interrupt()
+        for place in processes.values():
+            self.turns.complete(place, status=Status.FAILED)
+        processes.clear()
+        return has_running
+
     def add_stderr(self, call: Call, event: dict[str, Any], at_ms: int | None) -> None:
         stderr = text(event.get("stderr"))
         if stderr and stderr.strip():

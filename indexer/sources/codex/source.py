@@ -20,9 +20,10 @@ from indexer.sources.base import (
 )
 from indexer.sources.codex.header import header_of
 from indexer.sources.codex.home import Home, read_header, tail_of
+from indexer.sources.codex.layers import BetterLayer
 from indexer.sources.codex.names import FOLDERS, SESSIONS, RolloutName, is_archived, is_rollout, rollout_name
 from indexer.sources.codex.reading import Link, Reading, links_of, restored
-from indexer.sources.codex.rollout import BetterLayer, HasBase, Rollout
+from indexer.sources.codex.rollout import HasBase, Rollout
 from indexer.sources.codex.state import State
 from indexer.sources.codex.titles import newest
 from indexer.sources.codex.values import fields
@@ -32,6 +33,12 @@ PART_BYTES = 4_000_000
 """How much of a file, of what matters in it, goes into one part."""
 
 STALE_SECONDS = 86_400
+
+TEXT_SHARE = 0.2
+"""Of a file's bytes; the rest are instructions, twins, pictures, and histories that were written once more."""
+
+ZSTD_RATIO = 4
+"""How much longer a compressed file is unpacked: from 1.6 times, where it is mostly pictures, to 22."""
 """A tool without an output runs no more where its file has been quiet for longer. Should one come, it counts."""
 
 _AGENT, _AGENT_ID = "Codex", "codex"
@@ -42,6 +49,7 @@ class CodexSource:
 
     name: ClassVar[str] = "codex"
     is_whole_record: ClassVar[bool] = False
+    quiet_seconds: ClassVar[int | None] = STALE_SECONDS
 
     def __init__(self, homes: Sequence[Path], usual_home: Path | None = None) -> None:
         """`homes` were named by the user, the usual one is looked into if it is there."""
@@ -71,6 +79,10 @@ class CodexSource:
 
     def titles(self) -> Mapping[str, str]:
         return {thread: name for home in self._homes.values() for thread, name in home.names.all().items() if name}
+
+    def text_bytes(self, transcript: Transcript) -> int:
+        unpacked = transcript.size * (ZSTD_RATIO if transcript.file.endswith(".zst") else 1)
+        return int(unpacked * TEXT_SHARE)
 
     def recorded_session(self, transcript: Transcript) -> str | None:
         return None
@@ -129,7 +141,7 @@ class CodexSource:
             )
             path = transcript.path if is_own else home.find(link.rollout)
             if path is None:
-                rollout.tell_of_gap()
+                rollout.thread.tell_of_gap()
                 reading.enter_next_file()
                 yield self._part(transcript, reading, rollout, is_last=False)
                 continue
@@ -164,17 +176,18 @@ class CodexSource:
                     raise damage
                 if tail.is_torn:
                     raise Unsettled
-                raise Waiting(rollout.skipped)
+                raise Waiting(rollout.thread.unknown.skipped)
             reading.position = tail.position
             if not is_own:
                 if damage is not None:
-                    rollout.skip(damage.reason)
+                    rollout.thread.unknown.skip(damage.reason)
                 reading.enter_next_file()
                 yield self._part(transcript, reading, rollout, is_last=False)
                 return
             is_news = state.turns.is_anew or since is None or tail.position.offset > since.offset
-            if is_news and time.time_ns() - transcript.mtime_ns > STALE_SECONDS * 1_000_000_000:
-                rollout.calls.interrupt()
+            is_stale = time.time_ns() - transcript.mtime_ns >= STALE_SECONDS * 1_000_000_000
+            if is_stale and rollout.thread.calls.give_up():
+                is_news = True
             if is_news or self._title(transcript, state) != reading.title:
                 # Behind a damage there may have been more, which an earlier reading has got: it stays.
                 yield self._part(transcript, reading, rollout, is_last=damage is None)
@@ -189,16 +202,16 @@ class CodexSource:
         facts = self._facts(transcript, state)
         reading.title = facts.title
         is_anew, is_first, reading.is_first = state.turns.is_anew, reading.is_first, False
-        changes = tuple(rollout.turns.changes(is_last=is_last))
+        changes = tuple(rollout.thread.turns.changes(is_last=is_last))
         state.turns.is_anew = is_anew and not is_last
         return Part(
             facts,
             changes,
             reading.as_json(),
-            tuple(rollout.skipped),
+            tuple(rollout.thread.unknown.skipped),
             turns=state.turns.turn if is_anew and is_last else None,
             is_from_start=is_first,
-            calls=tuple(rollout.calls.agents.values()),
+            calls=tuple(rollout.thread.calls.agents.values()),
             supersedes=self._home(transcript.root).others(transcript.path),
         )
 
@@ -225,9 +238,9 @@ class CodexSource:
             rollout.take_value(fields(item))
         yield Part(
             self._facts(transcript, state),
-            tuple(rollout.turns.changes(is_last=True)),
+            tuple(rollout.thread.turns.changes(is_last=True)),
             {"signature": list(transcript.signature)},
-            tuple(rollout.skipped),
+            tuple(rollout.thread.unknown.skipped),
             turns=state.turns.turn,
             is_from_start=True,
         )

@@ -212,3 +212,17 @@ def test_the_order_is_the_files_and_the_start_the_smallest_time(written: Written
     )
     assert session.texts == [["u", "b", "a"]]
     assert session.the_facts.started_ms == TEN + 1000
+
+
+def test_a_second_spelling_of_the_sessions_id_is_known_and_changes_nothing(written: Written) -> None:
+    session = written.read(user("u", session_id="another"), agent("a", session_id="another"))
+    assert (session.texts, session.skipped) == ([["u", "a"]], [])
+
+
+def test_an_answers_usage_and_reasons_to_stop_are_not_text(written: Written) -> None:
+    usage = {"input_tokens": 3, "output_tokens": 5, "service_tier": "kettle"}
+    line = agent("a")
+    line["message"] |= {"usage": usage, "stop_sequence": "kettle", "container": {"id": "kettle"}}
+    session = written.read(user("u"), line)
+    assert session.texts == [["u", "a"]]
+    assert "kettle" not in str(session.turns)

@@ -57,6 +57,39 @@ def test_only_transcripts_are_listed_each_where_it_may_lie(written: Written) -> 
     assert not any(written.source.owns(written.root, projects / name) for name in NOT_LISTED)
 
 
+def test_what_else_lies_in_the_folder_of_the_program_is_not_read(written: Written) -> None:
+    written.add(user("u"))
+    config = written.root.path.parent
+    for name in (
+        "history.jsonl",
+        "sessions/4711.json",
+        "plans/brisk-kettle.md",
+        "todos/a.json",
+        f"file-history/{SESSION}/a.jsonl",
+        "shell-snapshots/a.jsonl",
+        f"tasks/{SESSION}.jsonl",
+    ):
+        (config / name).parent.mkdir(exist_ok=True, parents=True)
+        (config / name).write_bytes(written.encoded(user("typed before")))
+    source = ClaudeCodeSource([config])
+    assert [one.path for root in source.roots() for one in source.transcripts(root)] == [written.path]
+    assert source.state_files() == ()
+
+
+def test_a_folder_whose_name_was_cut_and_ends_in_a_hash_is_like_any_other(written: Written) -> None:
+    deep = f"/home/a/{'kettle_and_pot/' * 16}x"
+    cut = written.beside(f"{deep.replace('/', '-').replace('_', '-')[:200]}-1x9f3k/{SESSION}.jsonl", cwd=deep)
+    cut.add(user("u"))
+    assert [one.path for one in written.source.transcripts(written.root)] == [cut.path]
+    assert str(cut.read().the_facts.project) == deep
+
+
+def test_a_worktree_is_a_project_of_its_own(written: Written) -> None:
+    moved = {"type": "worktree-state", "worktreeSession": {"worktreePath": f"{CWD}/.worktrees/x"}, "cwd": None}
+    session = written.read(user("u", cwd=f"{CWD}/.worktrees/x"), moved, agent("a"))
+    assert str(session.the_facts.project) == f"{CWD}/.worktrees/x"
+
+
 def test_a_second_name_of_a_folder_lists_nothing_twice(written: Written) -> None:
     written.add(user("u"))
     (written.root.path / "-a-link").symlink_to(written.folder)

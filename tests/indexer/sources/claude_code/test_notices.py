@@ -1,5 +1,6 @@
 """Lines of the program's own: `system` and `attachment`."""
 
+import re
 from typing import Any
 
 import pytest
@@ -112,3 +113,47 @@ def test_a_pull_request_is_said_once(written: Written) -> None:
     assert session.texts == [
         ["u", "pull request #12: https://example.org/pull/12", "a", "pull request #13: https://example.org/pull/13"]
     ]
+
+
+IGNORED_SIDECARS = re.findall(
+    r"\S+",
+    """
+    file-history-snapshot file-history-delta last-prompt mode permission-mode worktree-state relocated bridge-session
+    frame-link atis-latch cost-state content-replacement agent-setting agent-color started result
+    """,
+)
+IGNORED_ATTACHMENTS = re.findall(
+    r"\S+",
+    """
+    file directory edited_text_file compact_file_reference nested_memory skill_listing invoked_skills dynamic_skill
+    deferred_tools_delta mcp_instructions_delta agent_listing_delta todo_reminder task_reminder plan_mode plan_mode_exit
+    plan_file_reference auto_mode date_change command_permissions verify_plan_reminder ultrathink_effort ultra_plan
+    budget_usd read_truncation_notice companion_intro task_status hook_success hook_additional_context
+    """,
+)
+IGNORED_PROGRESS = re.findall(
+    r"\S+",
+    "hook_progress bash_progress agent_progress mcp_progress waiting_for_task query_update search_results_received",
+)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        *(sidecar(type_, content="kettle", sessionId="s") for type_ in IGNORED_SIDECARS),
+        *(attachment(type_, content="kettle") for type_ in IGNORED_ATTACHMENTS),
+        *({"type": "progress", "data": {"type": type_, "text": "kettle"}} for type_ in IGNORED_PROGRESS),
+    ],
+    ids=lambda line: (line.get("attachment") or line.get("data") or line)["type"],
+)
+def test_what_says_nothing_to_a_reader_is_ignored_and_not_counted(written: Written, line: dict[str, Any]) -> None:
+    # Until a line names a directory every line is decoded; behind one its first bytes decide.
+    session = written.read({**line, "cwd": None}, user("u"), line, agent("a"), line)
+    assert session.said == [[("user", "u"), ("agent", "a")]]
+    assert session.skipped == []
+
+
+def test_a_burst_of_retries_is_one_notice_also_among_lines_that_say_nothing(written: Written) -> None:
+    retry = system("api_error", error={"message": "Overloaded"}, retryInMs=500, retryAttempt=1, maxRetries=10)
+    session = written.read(user("u"), retry, sidecar("mode", mode="plan"), {**retry, "retryAttempt": 2}, agent("a"))
+    assert session.texts == [["u", "Overloaded (try 2 of 10)", "a"]]

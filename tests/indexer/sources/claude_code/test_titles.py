@@ -109,3 +109,11 @@ def test_a_title_that_comes_later_is_the_sessions(written: Written) -> None:
     written.read_on(session)
     assert session.the_facts.title == "Mine"
     assert session.texts == [["u"]]
+
+
+def test_a_fork_has_the_title_that_it_brought_along_until_it_gets_another(written: Written) -> None:
+    fork = {"sessionId": "another", "messageUuid": "u0"}
+    session = written.read(CUSTOM, user("u", forkedFrom=fork), agent("a", forkedFrom=fork))
+    assert session.the_facts.title == "Mine"
+    written.add(sidecar("custom-title", customTitle="Branched"), user("v"))
+    assert written.read_on(session).the_facts.title == "Branched"

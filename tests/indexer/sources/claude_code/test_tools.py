@@ -6,6 +6,7 @@ import pytest
 
 from schemas.items import Item, Kind, Status
 from tests.indexer.sources.claude_code.written import CWD, Written, age, agent, attachment, call, result, system, user
+from tests.indexer.sources.model import transcript_of
 
 BASE64 = "iVBORw0KGgo" * 1000
 
@@ -78,6 +79,15 @@ BASE64 = "iVBORw0KGgo" * 1000
             "mcp github create_issue: Fix",
             'labels: ["a"]\nbody: b',
         ),
+        ("PowerShell", {"command": "dir"}, "PowerShell: dir", None),
+        ("NotebookRead", {"notebook_path": f"{CWD}/n.ipynb"}, "NotebookRead n.ipynb", None),
+        ("BashOutput", {"bash_id": "b1"}, "BashOutput: b1", None),
+        ("KillShell", {"shell_id": "b1"}, "KillShell: b1", None),
+        ("TaskOutput", {"task_id": "b1", "block": True}, "TaskOutput: b1", "block: true"),
+        ("TaskStop", {"task_id": "b1"}, "TaskStop: b1", None),
+        ("TaskGet", {"taskId": "1"}, "TaskGet: 1", None),
+        ("Skill", {"command": "pdf"}, "Skill: pdf", None),
+        ("mcp__github__list", {"page": 2}, "mcp github list: 2", None),
         ("Teleport", {"where": "home"}, "Teleport", "home"),
         ("Read", {}, "Read", None),
         ("Read", None, "Read", None),
@@ -134,6 +144,14 @@ def tool_of(written: Written, *lines: Any) -> Item:
         (result("t1", "Launched", more={"status": "async_launched", "agentId": "a1"}), "ok", "Launched"),
         (result("t1", "listed", more=[{"type": "text", "text": "listed"}]), "ok", "listed"),
         (result("t1", None, more="Error: gone", is_error=True), "failed", "Error: gone"),
+        (
+            result("t1", "Sibling tool call errored", is_error=True, more="Error: Sibling tool call errored"),
+            "failed",
+            "Sibling tool call errored",
+        ),
+        (result("t1", "1", more={"stdout": "1", "stderr": "", "returnCodeInterpretation": "No match"}), "ok", "1"),
+        ({**result("t1", "Denied", is_error=True), "toolDenialKind": "user"}, "failed", "Denied"),
+        ({**result("t1", "done"), "sourceToolAssistantUUID": "elsewhere"}, "ok", "done"),
     ],
 )
 def test_a_result_completes_its_call(written: Written, line: dict[str, Any], status: str, output: str) -> None:
@@ -283,6 +301,27 @@ def test_what_runs_in_a_file_long_at_rest_runs_no_more(written: Written) -> None
     assert session.turns[0].items[1].status == "failed"
 
 
+def test_what_runs_ends_in_a_file_that_has_come_to_rest_since_it_was_read(written: Written) -> None:
+    session = written.read(user("u"), agent(call("t1", "Bash", command="make")))
+    assert session.turns[0].items[1].status == "running"
+    age(written.path, 7200)
+    assert written.read_on(session).turns[0].items[1].status == "failed"
+    parts = list(written.source.read(transcript_of(written.path, written.root), session.checkpoint, settle_ms=0))
+    assert parts == []
+
+
+def test_what_a_subagent_within_the_file_runs_ends_with_it(written: Written) -> None:
+    side = {"isSidechain": True, "agentId": "a1"}
+    session = written.read(user("u"), {**user("Look"), **side}, {**agent(call("t1", "Bash", command="make")), **side})
+    assert session.sides["agent-a1"].turns[0].items[1].status == "running"
+    age(written.path, 7200)
+    assert written.read_on(session).sides["agent-a1"].turns[0].items[1].status == "failed"
+
+
+def test_the_mark_at_the_end_of_a_turn_ends_what_runs(written: Written) -> None:
+    assert tool_of(written, system("turn_duration", durationMs=1200)).status == "failed"
+
+
 def test_an_answer_to_a_question_is_a_result_and_no_turn(written: Written) -> None:
     session = written.read(
         user("u"),
@@ -291,6 +330,48 @@ def test_an_answer_to_a_question_is_a_result_and_no_turn(written: Written) -> No
     )
     assert session.said == [[("user", "u"), ("tool", "AskUserQuestion: Which?")]]
     assert session.turns[0].items[1].output == 'User has answered: "Which?"="this"'
+
+
+@pytest.mark.parametrize(
+    ("line", "status"),
+    [
+        (result("t1", "User has approved your plan.", more={"plan": "# Plan", "isAgent": False}), "ok"),
+        (
+            result(
+                "t1",
+                "The user doesn't want to proceed with this tool use.",
+                is_error=True,
+                more="User rejected tool use",
+            ),
+            "failed",
+        ),
+    ],
+)
+def test_a_plan_is_approved_or_refused_and_either_is_no_turn(
+    written: Written, line: dict[str, Any], status: str
+) -> None:
+    session = written.read(user("u"), agent(call("t1", "ExitPlanMode", plan="# Plan\n1. parse")), line)
+    assert session.said == [[("user", "u"), ("tool", "plan")]]
+    assert (session.turns[0].items[1].status, session.turns[0].items[1].input) == (status, "# Plan\n1. parse")
+
+
+def test_a_command_in_the_background_ends_at_once_and_its_end_is_a_notice(written: Written) -> None:
+    ended = (
+        "<task-notification><task-id>b1</task-id><status>completed</status><summary>make ended</summary>"
+        "</task-notification>"
+    )
+    session = written.read(
+        user("u"),
+        agent(call("t1", "Bash", command="make", run_in_background=True)),
+        result("t1", "Running in the background: b1", more={"backgroundTaskId": "b1", "stdout": "", "stderr": ""}),
+        user(ended, origin={"kind": "task-notification"}),
+        agent(call("t2", "TaskOutput", task_id="b1"), id="m2"),
+        result("t2", "built"),
+    )
+    assert session.said == [
+        [("user", "u"), ("tool", "Bash: make"), ("notice", "make ended (completed)"), ("tool", "TaskOutput: b1")]
+    ]
+    assert [item.status for item in session.turns[0].items if item.status] == ["ok", "ok"]
 
 
 def test_the_text_after_a_skill_is_ignored(written: Written) -> None:

@@ -99,6 +99,44 @@ def test_what_nobody_typed_as_a_message_begins_none(
     assert session.said == [[("user", "first"), *[("notice", item) for item in items], ("agent", "Yes.")]]
 
 
+NOTICE, IGNORED, START = "notice", None, "user"
+
+
+@pytest.mark.parametrize(
+    ("line", "kind"),
+    [
+        (result("t9", "done", more=None) | {"isCompactSummary": True, "isMeta": True}, "tool"),
+        (user("Summary", isCompactSummary=True, isMeta=True, origin={"kind": "peer"}), NOTICE),
+        (user("This session is being continued from a previous conversation.", isMeta=True), NOTICE),
+        (user("From a peer", isMeta=True, origin={"kind": "peer"}), IGNORED),
+        (user("<task-notification><summary>x</summary></task-notification>", isMeta=True), IGNORED),
+        (user("<command-message>x</command-message>", isMeta=True), IGNORED),
+        (user("<command-message>x</command-message>", origin={"kind": "peer"}), NOTICE),
+        (user("Warmup", origin={"kind": "peer"}), NOTICE),
+        (user("[Request interrupted by user]", origin={"kind": "human"}), NOTICE),
+        (user("<command-message>x</command-message><command-name>/x</command-name>", origin={"kind": "human"}), START),
+        (user("<command-name>/x</command-name><command-message>x</command-message>", promptSource="typed"), NOTICE),
+        (user("<bash-input>ls</bash-input><local-command-stdout>x</local-command-stdout>"), "tool"),
+        (user("<system-reminder>x</system-reminder>", origin={"kind": "human"}, permissionMode="default"), IGNORED),
+        (user([{"type": "text", "text": "<system-reminder>x</system-reminder>"}, PICTURE]), START),
+        (user([PICTURE], isMeta=True), IGNORED),
+        (user("Typed", promptSource="system", permissionMode="default", promptId="p2"), START),
+    ],
+)
+def test_of_two_things_that_a_line_could_be_the_earlier_in_the_order_of_tests_decides(
+    written: Written, line: dict[str, Any], kind: str | None
+) -> None:
+    session = written.read(user("first"), line)
+    assert session.kinds == ([["user"], ["user"]] if kind == START else [["user", *([kind] if kind else [])]])
+
+
+def test_a_prompt_after_clear_is_the_first_turn_of_a_new_file(written: Written) -> None:
+    written.add(user("first"), agent("Yes."))
+    after = written.beside("-home-a-kettle/0b9d4a3e-5f7c-4c1e-9a52-7d1e0c7f2a12.jsonl")
+    session = after.read(user("<command-name>/clear</command-name>"), user("second"), agent("Yes."))
+    assert session.said == [[("notice", "/clear"), ("user", "second"), ("agent", "Yes.")]]
+
+
 def test_a_result_of_a_tool_begins_none_whatever_stands_beside_it(written: Written) -> None:
     both = result("t1", "done")
     both["message"]["content"] += [{"type": "text", "text": "injected"}, PICTURE]

@@ -40,6 +40,9 @@ def test_rollouts_are_found_at_any_depth_below_both_folders(codex: CodexHome) ->
         codex.path / "history.jsonl",
         codex.path / "session_index.jsonl",
         codex.path / "state_5.sqlite",
+        codex.path / "thread_history_1.sqlite",
+        codex.path / ".tmp" / file_name(OTHER),
+        codex.path / "log" / file_name(OTHER),
         codex.path / file_name(OTHER),
         codex.day / "notes.jsonl",
         codex.day / "rollout-compress-1.tmp",
@@ -48,10 +51,13 @@ def test_rollouts_are_found_at_any_depth_below_both_folders(codex: CodexHome) ->
         codex.day / "rollout-plan.json",
     ]
     for path in [*found, *others]:
+        path.parent.mkdir(exist_ok=True)
         path.write_bytes(b"")
     assert sorted(codex.listed()) == sorted(found)
     assert all(codex.source.owns(codex.root_of(path), path) for path in found)
-    assert not any(codex.source.owns(codex.root_of(path), path) for path in others[4:])
+    assert not any(
+        codex.source.owns(codex.root_of(path), path) for path in others if path.is_relative_to(codex.sessions)
+    )
 
 
 def test_both_folders_of_a_home_are_roots_and_its_index_of_names_is_watched(codex: CodexHome) -> None:
@@ -216,6 +222,22 @@ def test_a_home_is_recognised_from_what_lies_in_it(codex: CodexHome, name: str) 
     settings = load_settings(flags={"roots": [str(codex.path / name)], "discover": False})
     (source,) = sources_for(settings)
     assert [root.path for root in source.roots()] == [codex.sessions, codex.archived]
+
+
+def test_a_home_of_another_program_that_writes_the_same_files_can_be_named(tmp_path: Path) -> None:
+    other = CodexHome(tmp_path / ".trae" / "cli")
+    path = other.write(*LINES)
+    (source,) = sources_for(load_settings(flags={"roots": [str(other.path)], "discover": False}))
+    assert [one.path for root in source.roots()[:1] for one in source.transcripts(root)] == [path]
+
+
+def test_a_thread_stays_where_it_began_however_many_days_it_goes_on(codex: CodexHome) -> None:
+    path = codex.write(*LINES)
+    session = codex.read(path)
+    codex.append(path, *user("Two days later"), first=200_000)
+    codex.read_on(path, session)
+    assert session.texts == [["One", "a"], ["Two days later"]]
+    assert session.facts is not None and session.facts.started_ms == START - 1000
 
 
 def test_a_home_can_be_named_or_switched_off(codex: CodexHome, tmp_path: Path) -> None:

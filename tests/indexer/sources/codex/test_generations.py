@@ -18,6 +18,7 @@ from tests.indexer.sources.codex.rollouts import (
     shown,
     spawned,
     started,
+    touch_later,
     user,
     user_event,
     user_item,
@@ -125,6 +126,29 @@ def test_without_a_byte_offset_the_ordinal_tells_where_the_base_ends(codex: Code
     codex.write(*({**one, "ordinal": number} for number, one in enumerate(FIRST_LINES) if isinstance(one, dict)))
     header = meta(history_base={"thread_id": THREAD, "end_ordinal_exclusive": 7})
     path = codex.write(header, *task("T3", "Else", "b"), rollout=SECOND, stamp="2026-11-30T12-00-00")
+    assert codex.read(path).texts == [["One", "a"], ["Else", "b"]]
+
+
+def test_a_thread_goes_on_in_a_new_file_without_having_been_reverted(codex: CodexHome) -> None:
+    codex.write(*FIRST_LINES)
+    header = meta(history_mode="paginated", history_base=base(THREAD, FIRST_LINES, len(FIRST_LINES)))
+    path = codex.write(header, *task("T3", "More", "b"), rollout=SECOND, stamp="2026-12-01T12-00-00")
+    assert codex.read(path).texts == [["One", "a"], ["Two", "reverted"], ["More", "b"]]
+
+
+def test_the_newest_file_is_told_by_its_name_and_not_by_when_it_was_touched(codex: CodexHome) -> None:
+    first = codex.write(*FIRST_LINES)
+    path = codex.write(*second_lines(), rollout=SECOND, stamp="2026-11-30T12-00-00")
+    touch_later(first)
+    assert codex.listed() == [path]
+
+
+def test_a_base_ends_amid_a_compressed_file_at_the_byte_of_the_unpacked_one(codex: CodexHome) -> None:
+    first = codex.write(*FIRST_LINES)
+    raw = first.read_bytes()
+    first.with_name(f"{first.name}.zst").write_bytes(zstandard.compress(raw[:900]) + zstandard.compress(raw[900:]))
+    first.unlink()
+    path = codex.write(*second_lines(), rollout=SECOND, stamp="2026-11-30T12-00-00")
     assert codex.read(path).texts == [["One", "a"], ["Else", "b"]]
 
 

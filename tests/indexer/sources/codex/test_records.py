@@ -80,6 +80,12 @@ def test_without_items_thinking_is_taken_from_events(codex: CodexHome) -> None:
     [
         (event("turn_aborted", reason="interrupted"), "stopped by the user"),
         (event("turn_aborted", reason="review_ended"), "stopped: review ended"),
+        (event("turn_aborted", reason="replaced"), "stopped: replaced"),
+        (event("turn_aborted"), "stopped: aborted"),
+        (event("guardian_assessment", status="approved"), "guardian: approved"),
+        (event("entered_review_mode"), "review started"),
+        (event("exited_review_mode", review_output=None), "review ended"),
+        (event("thread_rolled_back"), "rolled back"),
         (event("error", message="no quota left"), "error: no quota left"),
         (complete("T1", error={"message": "no quota left"}), "error: no quota left"),
         (complete("T1", error="no quota left"), "error: no quota left"),
@@ -132,6 +138,7 @@ def test_a_compaction_is_told_by_its_first_bytes_however_its_line_goes_on(codex:
         event("token_count", info={"total": 1}),
         event("thread_settings_applied", settings={}),
         event("thread_goal_updated", goal="g"),
+        event("undo_started", message="m"),
         event("undo_completed", success=True),
         event("background_event", message="m"),
         event("plan_update", plan=[]),
@@ -287,6 +294,36 @@ def test_missing_fields_are_no_failure(codex: CodexHome) -> None:
     ]
     session = codex.session(*ONE, *nothing, *odd, agent("a"), header=line("session_meta", {}))
     assert session.turns[-1].items[-1].text == "a"
+
+
+def test_a_message_between_agents_that_nobody_else_can_read_is_ignored(codex: CodexHome) -> None:
+    said = item("agent_message", author="/root/scout", recipient="/root", content="gAAAAABo" * 20)
+    assert codex.session(*ONE, said, agent("a")).texts == [["One", "a"]]
+
+
+def test_a_thread_stays_in_the_project_where_it_was_started(codex: CodexHome) -> None:
+    session = codex.session(*ONE, context("T1", cwd="/elsewhere"), agent("a"))
+    assert session.facts is not None and str(session.facts.project) == "/home/a/kettle"
+
+
+def test_the_start_of_a_thread_is_what_its_header_says_and_not_its_first_line(codex: CodexHome) -> None:
+    session = codex.session(*ONE, header=meta(timestamp="2026-11-30T08:00:00.000Z"))
+    assert session.facts is not None and session.facts.started_ms == second(-7200)
+
+
+def test_of_lines_of_many_megabytes_the_text_is_kept_and_the_picture_is_not(codex: CodexHome) -> None:
+    picture = {"type": "input_image", "image_url": "data:image/png;base64," + "iVBORw0KGgo" * 1_000_000}
+    text = {"type": "input_text", "text": "See this"}
+    session = codex.session(
+        item("message", role="user", content=[picture, text]),
+        event("user_message", message="See this", images=[picture["image_url"]]),
+        call("view_image", {"path": "/k/a.png"}),
+        output([picture, {"type": "input_text", "text": "a kettle"}]),
+        agent("I see."),
+    )
+    assert session.texts == [["See this", "view_image: /k/a.png", "I see."]]
+    assert session.of(Kind.TOOL)[0].output == "a kettle"
+    assert "iVBOR" not in repr(session.turns) + repr(session.checkpoint)
 
 
 def test_a_call_and_an_output_belong_together_however_far_apart(codex: CodexHome) -> None:

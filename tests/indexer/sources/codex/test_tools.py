@@ -13,6 +13,7 @@ from tests.indexer.sources.codex.rollouts import (
     custom_call,
     event,
     item,
+    meta,
     output,
     second,
     shell_output,
@@ -51,6 +52,14 @@ def only_tool(codex: CodexHome, *lines: Line) -> Item:
         ("wait_agent", {"ids": ["a1", "a2"]}, "wait_agent: a1, a2"),
         ("send_input", {"id": "a1", "message": "Go on"}, "send_input: a1: Go on"),
         ("close_agent", {"id": "a1"}, "close_agent: a1"),
+        ("wait", {"ids": ["a1"], "timeout_ms": 1000}, "wait: a1"),
+        ("send_message", {"target": "scout", "message": "Go on"}, "send_message: scout: Go on"),
+        ("spawn_agent", {"task_name": "scout", "message": "Look around"}, "spawn_agent: scout: Look around"),
+        ("shell_command", {"command": "ls", "workdir": "/k"}, "shell: ls"),
+        ("exec_command", {"command": "ls"}, "shell: ls"),
+        ("shell", {"command": ["zsh", "-lc", "ls | wc"]}, "shell: ls | wc"),
+        ("view_image", {}, "view_image"),
+        ("web_search", {"query": "kettles"}, "web search: kettles"),
         ("mcp__github__create_issue", {"title": "T"}, "mcp github create_issue"),
         ("github__create_issue", {"title": "T"}, "mcp github create_issue"),
         ("novel_tool", {"query": "q"}, "novel_tool: q"),
@@ -139,6 +148,13 @@ def test_a_patch_is_labelled_by_its_files(codex: CodexHome) -> None:
         ("apply_patch verification failed: no such line", "apply_patch verification failed: no such line", "failed"),
         ("exec_command failed: no pty", "exec_command failed: no pty", "failed"),
         ("aborted by user after 3.2s", "aborted by user after 3.2s", "failed"),
+        ("write_stdin failed: no such session", "write_stdin failed: no such session", "failed"),
+        ("failed to parse function arguments: x", "failed to parse function arguments: x", "failed"),
+        ("unsupported call: x", "unsupported call: x", "failed"),
+        ({"content": [{"type": "input_text", "text": "hello"}], "success": True}, "hello", "ok"),
+        ({"output": "hello", "metadata": {"exit_code": 1}}, "hello", "failed"),
+        (shell_output("", 0), None, "ok"),
+        (None, None, "ok"),
         ("", None, "ok"),
     ],
 )
@@ -182,6 +198,18 @@ def test_a_process_that_runs_on_is_running_until_a_later_call_tells_its_end(code
     )
     assert ended.tools == [("shell: serve", Status.FAILED), ("poll 7", Status.OK), ("input to 7: q", Status.FAILED)]
     assert [one.output for one in ended.of(Kind.TOOL)] == ["serving", "serving", "bye"]
+
+
+def test_what_runs_ends_in_a_file_that_has_come_to_rest_since_it_was_read(codex: CodexHome) -> None:
+    runs_on = "Chunk ID: 1a\nWall time: 1 seconds\nProcess running with session ID 7\nOutput:\nserving"
+    serve = [call("exec_command", {"cmd": "serve"}, "c1"), output(runs_on, "c1")]
+    path = codex.write(meta(), *ONE, *serve, call("exec_command", {"cmd": "x"}, "c2"))
+    session = codex.read(path)
+    assert [status for _, status in session.tools] == [Status.RUNNING, Status.RUNNING]
+    touch_later(path, -100_000)
+    assert codex.read_on(path, session) == 1
+    assert [status for _, status in session.tools] == [Status.FAILED, Status.FAILED]
+    assert codex.read_on(path, session) == 0
 
 
 def test_an_output_whose_call_is_lost_is_kept(codex: CodexHome) -> None:
@@ -282,10 +310,54 @@ def test_the_end_of_an_mcp_call(codex: CodexHome, told: dict[str, Any], status: 
         (shown("CollabAgentToolCall", tool="spawn_agent", prompt="Look around"), "spawn_agent: Look around", Status.OK),
         (event("view_image_tool_call", call_id="v1", path="/k/a.png"), "view_image: /k/a.png", Status.OK),
         (event("web_search_end", call_id="w1", query="kettles"), "web search: kettles", Status.OK),
+        (
+            event("exec_command_end", call_id="x1", command=["bash", "-lc", "ls"], exit_code=2),
+            "shell: ls",
+            Status.FAILED,
+        ),
+        (event("exec_command_end", call_id="x1", command=["ls"], status="declined"), "shell: ls", Status.FAILED),
+        (event("patch_apply_end", call_id="p1", success=True, changes={"a.rs": {}}), "apply_patch: a.rs", Status.OK),
+        (
+            event("image_generation_end", call_id="g1", status="failed", revised_prompt="A kettle"),
+            "image generation: A kettle",
+            Status.FAILED,
+        ),
+        (
+            event(
+                "dynamic_tool_call_response", call_id="d1", tool="weather", success=False, arguments={"query": "Bern"}
+            ),
+            "weather: Bern",
+            Status.FAILED,
+        ),
+        (event("collab_agent_interaction_end", call_id="a1", prompt="Go on"), "agent_interaction: Go on", Status.OK),
+        (event("collab_waiting_end", call_id="a1"), "waiting", Status.OK),
+        (event("collab_close_end", call_id="a1"), "close", Status.OK),
+        (shown("CollabAgentToolCall", tool="wait"), "wait", Status.OK),
+        (shown("ImageGeneration", status="completed", revised_prompt="A"), "image generation: A", Status.OK),
+        (shown("CommandExecution", command="serve", status="in_progress"), "shell: serve", Status.RUNNING),
     ],
 )
 def test_tools_that_only_events_tell_of(codex: CodexHome, told: Line, label: str, status: Status) -> None:
     assert codex.session(*ONE, told).tools == [(label, status)]
+
+
+def test_a_call_and_its_shown_item_are_one_tool_in_either_order(codex: CodexHome) -> None:
+    told = shown("CommandExecution", "c1", command="x", status="failed", exit_code=1, aggregated_output="all of it")
+    asked, answered = call("exec_command", {"cmd": "x"}), output(shell_output("all…", 1))
+    for lines in ([asked, answered, told], [asked, told, answered], [told, asked, answered]):
+        tool = only_tool(codex, *lines)
+        assert (tool.label, tool.status, tool.output) == ("shell: x", Status.FAILED, "all of it")
+
+
+def test_outputs_of_calls_at_once_come_in_any_order(codex: CodexHome) -> None:
+    ids = ["c1", "c2", "c3"]
+    session = codex.session(
+        *ONE,
+        *(call("exec_command", {"cmd": id_}, id_) for id_ in ids),
+        *(output(shell_output(f"of {id_}", int(id_ == "c2")), id_) for id_ in ("c3", "c1", "c2")),
+    )
+    assert [(one.label, one.output) for one in session.of(Kind.TOOL)] == [(f"shell: {id_}", f"of {id_}") for id_ in ids]
+    assert [status for _, status in session.tools] == [Status.OK, Status.FAILED, Status.OK]
 
 
 def test_a_file_change_keeps_its_diffs(codex: CodexHome) -> None:

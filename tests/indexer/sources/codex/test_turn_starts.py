@@ -99,6 +99,35 @@ def test_steering_starts_a_turn_and_a_task_does_not(codex: CodexHome) -> None:
     assert session.origins == {1: "T1", 2: "T1/2"}
 
 
+def test_steering_in_a_paginated_file_starts_a_turn(codex: CodexHome) -> None:
+    def sent(words: str) -> list[Line]:
+        return [user_item(words), shown("UserMessage", content=[{"type": "text", "text": words}])]
+
+    session = codex.session(
+        started("T1"), *sent("One"), agent("a"), *sent("Not so"), agent("b"), header=meta(history_mode="paginated")
+    )
+    assert session.texts == [["One", "a"], ["Not so", "b"]]
+    assert session.origins == {1: "T1", 2: "T1/2"}
+
+
+@pytest.mark.parametrize("kind", ["context_compacted", "entered_review_mode", "thread_goal_updated"])
+def test_a_task_that_nobody_asked_for_belongs_to_the_turn_before(codex: CodexHome, kind: str) -> None:
+    session = codex.session(
+        started("T1"), *user("One"), complete("T1"), started("T2"), event(kind), agent("a"), complete("T2")
+    )
+    assert session.prompts == ["One"]
+    assert session.texts[0][-1] == "a"
+
+
+def test_what_is_attached_to_a_message_is_named_and_its_text_kept(codex: CodexHome) -> None:
+    content = [
+        {"type": "text", "text": "Compare"},
+        {"type": "local_image", "path": "/k/a.png"},
+        {"type": "mention", "name": "kettle", "path": "/k/kettle.rs"},
+    ]
+    assert codex.session(shown("UserMessage", content=content)).prompts == ["Compare"]
+
+
 def test_without_events_user_items_start_turns(codex: CodexHome) -> None:
     session = codex.session(user_item(INJECTED[0]), user_item("One"), agent("a"), user_item("Two"))
     assert session.texts == [["One", "a"], ["Two"]]
