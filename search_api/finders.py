@@ -1,6 +1,6 @@
 """What is looked for: exactly this text, or what an expression matches. Both plan, find and mark."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -33,6 +33,9 @@ class Finder(Protocol):
     def plan(self, vocabulary: VocabularyReader, frequency: Frequency, most_words: int) -> Plan:
         """What every chunk that matches has, completing a text's ends to up to `most_words` words."""
 
+    def may_be_in(self, texts: Sequence[str]) -> bool:
+        """Whether any of some items' texts may match: asked once for all of them, as each question has its price."""
+
     def find(self, text: str) -> int:
         """Where the first match of the first matching line begins in an item's text; -1 without one."""
 
@@ -56,6 +59,9 @@ class TextFinder:
     def plan(self, vocabulary: VocabularyReader, frequency: Frequency, most_words: int) -> Plan:
         planned = plan_text(self.needle, vocabulary, frequency, most_words)
         return Plan(planned.query, planned.is_complete)
+
+    def may_be_in(self, texts: Sequence[str]) -> bool:
+        return True  # what `prefilter` lets pass mostly matches
 
     def find(self, text: str) -> int:
         return fold(text).find(self.needle)
@@ -101,6 +107,12 @@ class RegexFinder:
 
         query = asked(self.regex.required)
         return Plan(query, is_complete)
+
+    def may_be_in(self, texts: Sequence[str]) -> bool:
+        # A match lies within one line, so texts put together line by line match where one of them does. Only a
+        # `\r` at the end of one would be taken for part of a line break then.
+        together = "\n".join(texts)
+        return "\r\n" in together or self.regex.search(together, self.check_time) is not None
 
     def find(self, text: str) -> int:
         found = self.regex.search(text, self.check_time)

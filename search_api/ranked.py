@@ -205,11 +205,10 @@ class Search:
 
     def _sessions(self, keys: set[int]) -> dict[int, Session]:
         """Those of some sessions that are let through."""
-        fresh = sorted(keys - self._admitted.keys())
+        fresh = keys - self._admitted.keys()
         if fresh:
-            named = Condition(f"s.id IN ({', '.join('?' * len(fresh))})", tuple(fresh))
-            found = {session.id: session for session in self.tools.store.sessions(named & self.condition)}
-            self._admitted.update({key: found.get(key) for key in fresh})
+            self._admitted.update(dict.fromkeys(fresh))
+            self._admitted.update(self.tools.store.sessions_of(fresh, self.condition))
         return {key: session for key in keys if (session := self._admitted[key]) is not None}
 
     def _windows(self, order: Order, after: TurnKey) -> Iterator[list[TurnKey]]:

@@ -104,9 +104,10 @@ class Walk:
             start = 0
             while start < len(window.keys):
                 keys = window.keys[start : start + size]
+                self._look_up({key[1] for key in keys})
                 for key, match in self._verified([key for key in keys if self._is_wanted(key)], window.chunks):
                     self._check_time(done)
-                    session = self._session_of(key[1])
+                    session = self._admitted[key[1]]
                     if match is not None and session is not None and not self.left_out.has(key):
                         yield session, key, match
                     done = key
@@ -151,13 +152,15 @@ class Walk:
             return False
         if self.scope.turns is not None and not self.scope.turns.first <= turn <= self.scope.turns.last:
             return False
-        admitted = self._session_of(session)
+        admitted = self._admitted[session]
         return admitted is not None and not is_outdated(self.tools.store, admitted, turn, at_ms)
 
-    def _session_of(self, session: int) -> Session | None:
-        if session not in self._admitted:
-            self._admitted[session] = self.tools.store.session(session, self.scope.condition)
-        return self._admitted[session]
+    def _look_up(self, sessions: set[int]) -> None:
+        """Learn which of some sessions are let through; all at once, as each question has its price."""
+        fresh = sessions - self._admitted.keys()
+        if fresh:
+            self._admitted.update(dict.fromkeys(fresh))
+            self._admitted.update(self.tools.store.sessions_of(fresh, self.scope.condition))
 
     def _windows(self, plan: Plan, after: TurnKey) -> Iterator[_Turns]:
         """The turns to look at, in order; those between two windows cannot match."""
