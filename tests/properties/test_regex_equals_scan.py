@@ -13,8 +13,8 @@ from random import Random
 import re2  # type: ignore[import-untyped]  # the package carries no types
 
 from schemas.errors import InvalidQuery
-from search_api.finders import RegexFinder
 from search_api.regex import CompiledRegex, compile_regex
+from search_api.regex_finder import RegexFinder
 from search_api.regex_literals import Every, Literal, LiteralTree, NothingKnown, OneOf
 from tests.properties.oracle import fold, lines_of
 from tests.properties.random_texts import WORDS, random_case, random_text
