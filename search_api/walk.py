@@ -38,8 +38,8 @@ LARGEST_WINDOW_TURNS = 300_000
 """A search that would reach further reaches the end."""
 
 FEW_CHUNKS = 8192
-"""A query with so few chunks at most is searched for in one window: each window looks up all its words anew, which for a
-phrase with open ends takes longer than to go through its chunks (2026-11-30: phrases a third faster than with 512)."""
+"""A query with so few chunks at most is searched for in one window: each window looks up all its words anew, which
+for a phrase with open ends takes longer than to go through its chunks (2026-11-30: a third less time than with 512)."""
 
 FEW_CANDIDATES, MANY_CANDIDATES = 4096, 8192
 """So many chunks of a folder are verified sooner than the words are looked up that would tell some of them apart:
