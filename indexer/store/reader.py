@@ -24,6 +24,8 @@ from schemas.items import Layer
 _BATCH = 500
 """Values bound in one statement."""
 
+_REMEMBERED_EXTENTS = 64
+
 _LAYERS = tuple(Layer)
 """By their numbers; `Layer(number)` takes ten times as long as a look into a tuple."""
 
@@ -117,6 +119,9 @@ class StoreReader:
 
     def __init__(self, data_dir: Path, allowed_projects: Collection[str] | None = None) -> None:
         self._db = open_for_reading(data_dir)
+        self._extents: dict[Condition, Extent] = {}
+        self._extents_of: int | None = None
+        """The state of the store that they are of, as SQLite counts what other connections commit."""
         self._db.create_function("fold", 1, _fold_value, deterministic=True)
         visible = "1"
         if allowed_projects is not None:
@@ -268,6 +273,15 @@ class StoreReader:
         return called
 
     def extent(self, condition: Condition) -> Extent:
+        """It goes through all sessions, so it is remembered for as long as the store stays as it is."""
+        version = self._db.execute("PRAGMA data_version").fetchone()[0]
+        if version != self._extents_of or len(self._extents) > _REMEMBERED_EXTENTS:
+            self._extents_of, self._extents = version, {}
+        if condition not in self._extents:
+            self._extents[condition] = self._extent(condition)
+        return self._extents[condition]
+
+    def _extent(self, condition: Condition) -> Extent:
         row = self._db.execute(
             "SELECT count(*), coalesce(sum(s.turns), 0), max(s.last_at) FROM visible_sessions s"
             f" JOIN projects p ON p.id = s.project WHERE {condition.sql}",
