@@ -8,14 +8,17 @@ import time
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from indexer.commands import Done, Forgotten, Order, Progress, Refused, Ticket
 from indexer.lock import Held
 from indexer.pipeline import RETRY_SECONDS, Pipeline
-from indexer.watch import Watcher
 from schemas.answers import Indexing
 from schemas.errors import TurndexError, Unavailable
 from schemas.settings import Settings
+
+if TYPE_CHECKING:
+    pass
 
 log = logging.getLogger(__name__)
 
@@ -147,8 +150,10 @@ class Indexer:
             Held: another process writes to the data directory.
             Unavailable: store or index cannot be opened.
         """
+        from indexer.watch import Watcher  # with asyncio, which a command that only looks once does without
+
         self._pipeline = Pipeline(self._settings)
-        self._watcher = Watcher(self._on_change, self._on_restart)
+        self._watcher: Watcher = Watcher(self._on_change, self._on_restart)
         self._thread = threading.Thread(target=self._run, name="turndex-indexer")
         self._thread.start()
 

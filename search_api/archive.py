@@ -28,10 +28,10 @@ from schemas.answers import (
 from schemas.errors import Unavailable
 from schemas.requests import ReadRequest, SearchRequest, SessionsRequest
 from schemas.settings import Settings, resolved
-from search_api import read, search, sessions, words_search
+from search_api import read, search, sessions
 from search_api.caller import Caller
 from search_api.forgetting import Doomed, sessions_to_forget
-from search_api.ranked import RankedLists
+from search_api.ranked_lists import RankedLists
 from search_api.render import indexing_note
 from search_api.walk import Tools
 
@@ -137,6 +137,8 @@ class Archive:
             try:
                 tools = handles.tools()
                 if request.mode == "words":
+                    from search_api import words_search  # a command that searches for a text does without
+
                     order = request.order or "best"
                     answer = words_search.search_words(
                         tools, request, caller, order=order, now_ms=now_ms, is_late=is_late, lists=self._ranked

@@ -1,16 +1,14 @@
-"""What is looked for: exactly this text, or what an expression matches. Both plan, find and mark."""
+"""What is looked for: exactly this text, or what an expression matches (`regex_finder`). Both plan, find and mark."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from indexer.query import Anything, ChunkQuery, all_of, any_of
+from indexer.query import ChunkQuery
 from indexer.vocabulary import VocabularyReader
 from schemas.folding import fold
 from search_api.plan import Frequency, plan_text
 from search_api.prefilter import Prefilter
-from search_api.regex import CompiledRegex
-from search_api.regex_literals import Every, Literal, LiteralTree, NothingKnown, OneOf
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +30,9 @@ class Finder(Protocol):
 
     def plan(self, vocabulary: VocabularyReader, frequency: Frequency, most_words: int) -> Plan:
         """What every chunk that matches has, completing a text's ends to up to `most_words` words."""
+
+    def may_be_in(self, texts: Sequence[str]) -> bool:
+        """Whether any of some items' texts may match: asked once for all of them, as each question has its price."""
 
     def find(self, text: str) -> int:
         """Where the first match of the first matching line begins in an item's text; -1 without one."""
@@ -57,6 +58,9 @@ class TextFinder:
         planned = plan_text(self.needle, vocabulary, frequency, most_words)
         return Plan(planned.query, planned.is_complete)
 
+    def may_be_in(self, texts: Sequence[str]) -> bool:
+        return True  # what `prefilter` lets pass mostly matches
+
     def find(self, text: str) -> int:
         return fold(text).find(self.needle)
 
@@ -67,56 +71,3 @@ class TextFinder:
             end = at + len(self.needle)
             yield at, end
             at = folded.find(self.needle, end)
-
-
-@dataclass(frozen=True, slots=True)
-class RegexFinder:
-    """Finds what a regular expression matches."""
-
-    regex: CompiledRegex
-    check_time: Callable[[], None]
-    """Raises what shall end the search."""
-    prefilter: Prefilter
-
-    @classmethod
-    def of(cls, regex: CompiledRegex, check_time: Callable[[], None]) -> "RegexFinder":
-        return cls(regex, check_time, Prefilter(_words_of(regex.required)))
-
-    def plan(self, vocabulary: VocabularyReader, frequency: Frequency, most_words: int) -> Plan:
-        is_complete = True
-
-        def asked(tree: LiteralTree) -> ChunkQuery:
-            nonlocal is_complete
-            match tree:
-                case NothingKnown():
-                    return Anything()
-                case Literal(text):
-                    planned = plan_text(text, vocabulary, frequency, most_words)
-                    is_complete = is_complete and planned.is_complete
-                    return planned.query
-                case Every(parts):
-                    return all_of([asked(part) for part in parts])
-                case OneOf(parts):
-                    return any_of(list(dict.fromkeys(asked(part) for part in parts)))
-
-        query = asked(self.regex.required)
-        return Plan(query, is_complete)
-
-    def find(self, text: str) -> int:
-        found = self.regex.search(text, self.check_time)
-        return -1 if found is None else found[0]
-
-    def spans(self, line: str) -> Iterator[tuple[int, int]]:
-        return self.regex.matches(line, self.check_time)
-
-
-def _words_of(tree: LiteralTree) -> Iterator[str]:
-    """Texts without white space that every match has."""
-    match tree:
-        case Literal(text):
-            yield from text.split()
-        case Every(parts):
-            for part in parts:
-                yield from _words_of(part)
-        case NothingKnown() | OneOf():
-            return

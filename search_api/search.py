@@ -14,10 +14,9 @@ from schemas.times import iso_utc
 from search_api.caller import Caller
 from search_api.copies import Copies
 from search_api.filters import END_OF_TIME_MS
-from search_api.finders import Finder, RegexFinder, TextFinder
+from search_api.finders import Finder, TextFinder
 from search_api.hits import hit_of, nothing_notes
 from search_api.left_out import LeftOutTurns
-from search_api.regex import compile_regex
 from search_api.search_scope import UNBOUND, search_scope
 from search_api.verify import Gaze, Match
 from search_api.walk import OutOfTime, Tools, Walk
@@ -89,6 +88,9 @@ def _order(request: SearchRequest) -> Order:
 def _finder(request: SearchRequest, query: str, is_late: Callable[[], bool]) -> Finder:
     if request.mode == "text":
         return TextFinder.of(query)
+    # RE2 and what it is read with take as long to import as many a search to answer.
+    from search_api.regex import compile_regex
+    from search_api.regex_finder import RegexFinder
 
     late_since: float | None = None
 

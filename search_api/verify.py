@@ -62,11 +62,14 @@ def first_match(bodies: Iterable[ChunkBody], finder: Finder, gaze: Gaze, context
         json = chunks.json_of(body.body)
         if not finder.prefilter.may_hold(json):
             continue
-        for row in chunks.rows_of(json):
+        rows = [row for row in chunks.rows_of(json) if row[1] in kinds]
+        if not finder.may_be_in([text for row in rows for text in chunks.texts_of(row, body.layer)]):
+            continue
+        for row in rows:
             place = (row[0], int(body.layer))
             if best is not None and place >= best:
                 break
-            hit = _first_in_row(row, body.layer, finder) if row[1] in kinds else None
+            hit = _first_in_row(row, body.layer, finder)
             if hit is not None:
                 best, found = place, (Kind(row[1]), *hit)
                 break

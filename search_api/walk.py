@@ -167,7 +167,7 @@ class Walk:
         new = {session for _, session, _ in keys if session not in self._admitted}
         if new:
             found = self.tools.store.sessions_of(new, self.scope.condition)
-            self._admitted.update(dict.fromkeys(new) | {session.id: session for session in found})
+            self._admitted.update(dict.fromkeys(new) | found)
 
     def _windows(self, plan: Plan, after: TurnKey) -> Iterator[_Turns]:
         """The turns to look at, in order; those between two windows cannot match."""

@@ -14,7 +14,8 @@ from search_api.copies import Copies
 from search_api.cost import Cost
 from search_api.hits import hit_of, nothing_notes
 from search_api.left_out import LeftOutTurns
-from search_api.ranked import MAX_RANKED_TURNS, RankedLists, RankedTurns, Search
+from search_api.ranked import MAX_RANKED_TURNS, Search
+from search_api.ranked_lists import RankedLists, RankedTurns
 from search_api.search_scope import UNBOUND, search_scope
 from search_api.verify import Gaze
 from search_api.walk import Tools

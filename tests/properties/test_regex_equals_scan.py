@@ -14,6 +14,7 @@ import re2  # type: ignore[import-untyped]  # the package carries no types
 
 from schemas.errors import InvalidQuery
 from search_api.regex import CompiledRegex, compile_regex
+from search_api.regex_finder import RegexFinder
 from search_api.regex_literals import Every, Literal, LiteralTree, NothingKnown, OneOf
 from tests.properties.oracle import fold, lines_of
 from tests.properties.random_texts import WORDS, random_case, random_text
@@ -60,6 +61,24 @@ def test_an_expression_of_random_characters_finds_what_a_scan_finds() -> None:
             texts = ["".join(random.choices(_SOUP + "\r\n", k=random.randint(1, 30))) for _ in range(TEXTS)]
             matched += sum(check(random, regex, text) for text in texts)
     assert matched > PATTERNS / 2
+
+
+def test_texts_looked_at_together_may_match_where_one_of_them_does() -> None:
+    random = Random(3)
+    ruled_out = 0
+    for _ in range(PATTERNS):
+        made = random_expression(random, depth=3)
+        regex = compiled(made.pattern)
+        if regex is not None:
+            samples = [made.sample() if random.random() < 0.2 else "" for _ in range(TEXTS)]
+            texts = [text_around(random, sample) + random.choice(["", "", "", "\n", "\r"]) for sample in samples]
+            finder = RegexFinder.of(regex, all_the_time)
+            is_in_one = any(finder.find(text) >= 0 for text in texts)
+            may_match = finder.may_be_in(texts)
+            assert may_match or not is_in_one, (regex, texts)
+            assert may_match == is_in_one or any("\r" in text for text in texts), (regex, texts)
+            ruled_out += not may_match
+    assert ruled_out > PATTERNS / 50
 
 
 def compiled(pattern: str) -> CompiledRegex | None:

@@ -21,7 +21,7 @@ from indexer.words import windows
 from schemas.answers import Hit
 from search_api import candidates, ranked, words_search
 from search_api.filters import END_OF_TIME_MS
-from search_api.ranked import RankedLists
+from search_api.ranked_lists import RankedLists
 from search_api.verify import Gaze
 from search_api.walk import Tools
 from tests.properties import oracle, words_oracle

@@ -12,7 +12,7 @@ from schemas.answers import SearchAnswer
 from schemas.requests import SearchRequest
 from schemas.settings import Settings
 from search_api.caller import Caller
-from search_api.ranked import RankedLists
+from search_api.ranked_lists import RankedLists
 from search_api.walk import Tools
 from search_api.words_search import search_words
 

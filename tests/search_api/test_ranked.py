@@ -11,7 +11,7 @@ from schemas.errors import InvalidArgument, InvalidQuery, StaleCursor, Timeout
 from schemas.requests import SearchRequest
 from search_api.caller import Caller
 from search_api.cursor import write_cursor
-from search_api.ranked import RankedLists, RankedTurns
+from search_api.ranked_lists import RankedLists, RankedTurns
 from search_api.words_search import search_words
 from tests.indexer.archives import Transcripts, agent, append, index, user
 from tests.search_api.searching_words import NOW_MS, opened, pages, search

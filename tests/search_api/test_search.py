@@ -108,3 +108,22 @@ def test_a_text_that_is_late_is_refused_and_says_how_far_it_got(transcripts: Tra
     index(transcripts.settings())
     with pytest.raises(Timeout, match="time limit passed"):
         page(transcripts, Running(10).is_late, query="e")
+
+
+def test_what_was_searched_is_counted_anew_once_the_archive_has_grown(transcripts: Transcripts) -> None:
+    transcripts.turn_file("kettle", user("the lid"))
+    index(transcripts.settings())
+    archive = Archive.open(transcripts.settings())
+    try:
+        told = [searched(archive), searched(archive)]
+        transcripts.turn_file("spout", user("the handle"))
+        index(transcripts.settings())
+        told.append(searched(archive))
+    finally:
+        archive.close()
+    assert told == ["searched 1 session, 1 turn", "searched 1 session, 1 turn", "searched 2 sessions, 2 turns"]
+
+
+def searched(archive: Archive) -> str:
+    """What a search that finds nothing says of it, without the time."""
+    return archive.search(SearchRequest.read({"query": "qxzj"}), Caller()).notes[0].partition(", up to")[0]

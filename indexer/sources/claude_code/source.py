@@ -1,16 +1,21 @@
-"""The source: which files there are, and how they are read on."""
+"""The source: which files there are, and how they are read on.
+
+What reads them is imported once there is one to read: a search by itself mostly finds that all are as they were.
+"""
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from indexer.sources.base import Checkpoint, Part, Root, SessionFacts, Transcript, Unsettled, Waiting
 from indexer.sources.claude_code import places
 from indexer.sources.claude_code.places import Beside, place_of
-from indexer.sources.claude_code.transcript import CHECKPOINT_VERSION, Batch, FileState
 from indexer.tail import Position, Tail
 from schemas.sources import CLAUDE_CODE
+
+if TYPE_CHECKING:
+    from indexer.sources.claude_code.transcript import FileState
 
 PART_BYTES = 4_000_000
 """How much of a file's lines goes into one part."""
@@ -64,6 +69,8 @@ class ClaudeCodeSource:
         return None
 
     def facts(self, transcript: Transcript) -> SessionFacts | None:
+        from indexer.sources.claude_code.transcript import Batch, FileState
+
         state = FileState()
         with Tail(transcript.path) as tail:
             batch = Batch(state, transcript, tail, self._beside)
@@ -76,6 +83,8 @@ class ClaudeCodeSource:
         return None
 
     def read(self, transcript: Transcript, since: Checkpoint | None, *, settle_ms: int = 2000) -> Iterator[Part]:
+        from indexer.sources.claude_code.transcript import Batch, FileState
+
         state, position = _restored(since)
         with Tail(transcript.path, position, settle_ms=settle_ms) as tail:
             if tail.is_anew:
@@ -99,7 +108,9 @@ class ClaudeCodeSource:
                 raise Unsettled
 
 
-def _restored(since: Checkpoint | None) -> tuple[FileState, Position | None]:
+def _restored(since: Checkpoint | None) -> "tuple[FileState, Position | None]":
+    from indexer.sources.claude_code.transcript import CHECKPOINT_VERSION, FileState
+
     if since is None or since.get("version") != CHECKPOINT_VERSION:
         return FileState(), None
     return FileState.from_json(since["state"]), Position.from_json(since["position"])

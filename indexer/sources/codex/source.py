@@ -1,10 +1,13 @@
-"""Codex's threads: where they lie, and how one is read from the files that make it up."""
+"""Codex's threads: where they lie, and how one is read from the files that make it up.
+
+What reads a file is imported once there is one to read: a search by itself mostly finds that all are as they were.
+"""
 
 import os
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from indexer.decode import BadJson, decode_object
 from indexer.files import opened
@@ -23,11 +26,13 @@ from indexer.sources.codex.home import Home, read_header, tail_of
 from indexer.sources.codex.layers import BetterLayer
 from indexer.sources.codex.names import FOLDERS, SESSIONS, RolloutName, is_archived, is_rollout, rollout_name
 from indexer.sources.codex.reading import Link, Reading, links_of, restored
-from indexer.sources.codex.rollout import HasBase, Rollout
 from indexer.sources.codex.state import State
 from indexer.sources.codex.titles import newest
 from indexer.sources.codex.values import fields
 from indexer.sources.files import listed
+
+if TYPE_CHECKING:
+    from indexer.sources.codex.rollout import Rollout
 
 PART_BYTES = 4_000_000
 """How much of a file, of what matters in it, goes into one part."""
@@ -105,6 +110,8 @@ class CodexSource:
         if name.is_document:
             yield from self._read_document(transcript, name, since, settle_ms)
             return
+        from indexer.sources.codex.rollout import HasBase
+
         reading = restored(since) or Reading([Link(name.rollout)])
         while True:
             try:
@@ -126,6 +133,8 @@ class CodexSource:
         Raises:
             BetterLayer, HasBase, _Replaced: begin anew, as the reading says now.
         """
+        from indexer.sources.codex.rollout import Rollout
+
         home, state = self._home(transcript.root), reading.state
         for number in range(state.file, len(reading.links)):
             link, is_own = reading.links[number], number == len(reading.links) - 1
@@ -153,7 +162,7 @@ class CodexSource:
         path: Path,
         link: Link,
         reading: Reading,
-        rollout: Rollout,
+        rollout: "Rollout",
         settle_ms: int,
         is_own: bool,
     ) -> Iterator[Part]:
@@ -196,7 +205,7 @@ class CodexSource:
             if tail.is_torn:
                 raise Unsettled
 
-    def _part(self, transcript: Transcript, reading: Reading, rollout: Rollout, *, is_last: bool) -> Part:
+    def _part(self, transcript: Transcript, reading: Reading, rollout: "Rollout", *, is_last: bool) -> Part:
         """All that was taken, to be stored together with how far the thread was read."""
         state = reading.state
         facts = self._facts(transcript, state)
@@ -219,6 +228,8 @@ class CodexSource:
         self, transcript: Transcript, name: RolloutName, since: Checkpoint | None, settle_ms: int
     ) -> Iterator[Part]:
         """The files of early 2025, each one JSON document: they are small, and nobody writes them any more."""
+        from indexer.sources.codex.rollout import Rollout
+
         if since is not None and since.get("signature") == list(transcript.signature):
             return
         with opened(transcript.path) as descriptor, os.fdopen(os.dup(descriptor), "rb") as file:
