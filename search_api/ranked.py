@@ -27,7 +27,7 @@ BEST_CHUNKS = 2048
 """The best chunks that a list begins with where no word narrows a query down: twice as many as turns are
 answered, as some have a turn in common, or do not match by their text."""
 
-KEPT_CANDIDATES = 16_384
+KEPT_CANDIDATES = 65_536
 """Turns that a ranked list keeps. Which of them match is decided page by page."""
 
 SAMPLE_TURNS = 32

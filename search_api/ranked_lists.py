@@ -30,7 +30,7 @@ class RankedLists:
     """The ranked lists that a server keeps for the pages to come. Safe to use from several threads."""
 
     MOST_LISTS = 64
-    MOST_TURNS = 400_000
+    MOST_TURNS = 1_000_000
     """Of all lists together: 24 bytes each."""
     SECONDS = 600.0
 
