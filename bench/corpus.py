@@ -210,15 +210,22 @@ def corpus_flags(folder: Path, data_dir: Path) -> Json:
     """The same as a tree of values, such as a settings file has."""
     others = {CLAUDE_CODE: folder / "claude", CODEX: folder / "codex"}
     return {
-        "data_dir": str(data_dir),
-        "discover": False,
-        "limits": {"min_free_bytes": 0, "min_free_share": 0.0},
+        **_isolated(data_dir),
         "sources": {
             "cydonia": {"state_file": str(folder / "state.toml")},
             "turn_file": {"folders": [str(folder / "turns")]},
             **{_key(source): {"folders": [str(home)]} for source, home in others.items() if home.is_dir()},
         },
     }
+
+
+def claude_settings(home: Path, data_dir: Path) -> Settings:
+    """The same for a folder such as ~/.claude alone."""
+    return load_settings(flags={**_isolated(data_dir), "sources": {_key(CLAUDE_CODE): {"folders": [str(home)]}}})
+
+
+def _isolated(data_dir: Path) -> Json:
+    return {"data_dir": str(data_dir), "discover": False, "limits": {"min_free_bytes": 0, "min_free_share": 0.0}}
 
 
 def _key(source: str) -> str:

@@ -16,6 +16,7 @@ IMAGES = Path(__file__).parents[1] / "docs" / "images"
 COLOURS = {
     "turndex": "#d1495b",
     "turndex search": "#f0a6a0",
+    "turndex, Claude Code": "#8f1d31",
     "rg -F -i": "#1b1b1b",
     "FTS5 trigram": "#2e6fb7",
     "FTS5 unicode61": "#8cbcea",

@@ -6,7 +6,7 @@ from bench.peers.base import Peer
 from bench.peers.cc_search import CcSearch
 from bench.peers.deja import Deja, DejaExpression
 from bench.peers.fast_resume import FastResume
-from bench.peers.own import Turndex, TurndexCommand
+from bench.peers.own import Turndex, TurndexClaude, TurndexCommand
 from bench.peers.ripgrep import Ripgrep
 from bench.peers.scan import Scan
 from bench.peers.sqlite import Trigram, Unicode61
@@ -14,6 +14,7 @@ from bench.peers.sqlite import Trigram, Unicode61
 PEERS: list[type[Peer]] = [
     Turndex,
     TurndexCommand,
+    TurndexClaude,
     Ripgrep,
     Trigram,
     Unicode61,

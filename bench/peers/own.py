@@ -5,12 +5,13 @@ import subprocess
 from datetime import datetime
 from importlib.metadata import version
 
-from bench.corpus import corpus_flags, corpus_settings
+from bench.corpus import claude_settings, corpus_flags, corpus_settings
 from bench.peers.base import FIRST, Bench, Found, Peer, Turn, Unusable, is_late
 from bench.results import folder_bytes
 from bench.serving import COMMAND, environment, write_settings
 from indexer.service import index_once
 from schemas.requests import SearchRequest
+from schemas.settings import Settings
 from schemas.times import to_ms
 from search_api.archive import Archive
 from search_api.caller import Caller
@@ -28,8 +29,15 @@ class Turndex(Peer):
     def __init__(self, bench: Bench) -> None:
         super().__init__(bench)
         self.data_dir = bench.scratch / "data"
-        self.settings = corpus_settings(bench.archive, self.data_dir)
+        self.settings = self.settings_of(bench)
         self._archive: Archive | None = None
+
+    def settings_of(self, bench: Bench) -> Settings:
+        return corpus_settings(bench.archive, self.data_dir)
+
+    def key_of(self, session_id: str) -> str:
+        """The key of a session by the id that an answer has."""
+        return session_id
 
     def version(self) -> str:
         return version("turndex")
@@ -54,7 +62,7 @@ class Turndex(Peer):
         cursor: str | None = None
         while True:
             answer = self.archive.search(_request(literal, cursor), Caller())
-            turns.update((hit.session_id, hit.turn) for hit in answer.hits)
+            turns.update((self.key_of(hit.session_id), hit.turn) for hit in answer.hits)
             cursor = answer.cursor
             if cursor is None or is_late(until):
                 break
@@ -64,6 +72,20 @@ class Turndex(Peer):
     def close(self) -> None:
         if self._archive is not None:
             self._archive.close()
+
+
+class TurndexClaude(Turndex):
+    name = "turndex, Claude Code"
+    fairness = (
+        "Reads the same sessions as the tools for Claude Code do, in that agent's files: for building an index it is "
+        "this one that compares with them."
+    )
+
+    def settings_of(self, bench: Bench) -> Settings:
+        return claude_settings(bench.claude, self.data_dir)
+
+    def key_of(self, session_id: str) -> str:
+        return self.bench.session_of[session_id]
 
 
 class TurndexCommand(Turndex):
