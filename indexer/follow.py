@@ -26,7 +26,7 @@ from indexer.lane_writer import WORDS_FOLDER, LaneWriter, Reached
 from indexer.lanes import BULK, LANES, LIVE
 from indexer.order import AFTER_ALL
 from indexer.store.writer import NEXT, POSITIONS, StoreWriter
-from indexer.vocabulary import VocabularyWriter
+from indexer.vocabulary import WORDS_BYTES, VocabularyWriter
 from schemas.errors import Unavailable
 
 log = logging.getLogger(__name__)
@@ -39,8 +39,6 @@ GONE_SUFFIX = ".gone"
 FOLDER = "index_folder"
 VERSION = "index_version"
 REBUILD_POSITION = "rebuild_position"
-WORDS_BYTES = "words_bytes"
-"""How large the files of the vocabulary were at the last commits: a smaller one was damaged."""
 
 _NOTES = (FOLDER, VERSION, REBUILD_POSITION, WORDS_BYTES, *POSITIONS)
 
@@ -151,6 +149,12 @@ class IndexFollower:
             return 1.0
         turns, left = self._store.count_turns(self._reached.rebuild)
         return 1 - left / turns if turns else 1.0
+
+    def check(self) -> None:
+        """See whether the index is still as it was left; where it is not, what is done next makes it anew."""
+        if self._live is not None and not self._is_usable():
+            log.warning("the index in %s was damaged meanwhile, it is rebuilt from the store", self.folder)
+            self.close()
 
     # The folder `live`.
 
@@ -295,7 +299,10 @@ class IndexFollower:
         return sizes
 
     def _note_words(self, sizes: dict[str, int]) -> None:
-        self._note(WORDS_BYTES, orjson.dumps(self._words_bytes() | sizes))
+        noted = self._words_bytes()
+        # A file that is smaller than it was has lost words, which must not be forgotten.
+        largest = {name: max(size, noted.get(name, 0)) for name, size in sizes.items()}
+        self._note(WORDS_BYTES, orjson.dumps(noted | largest))
 
     # The place of another one.
 

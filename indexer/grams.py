@@ -55,6 +55,8 @@ class GramsWriter:
     def __init__(self, words: int, grams: Path) -> None:
         """`words` is a descriptor of the list, to read from: its folder may go while it is open."""
         self._words = words
+        if grams.exists() and _sound_records(grams) < whole_records(grams):
+            grams.unlink()  # not cut, as whoever has it mapped would be killed; it is made anew
         self._file = grams.open("ab")
         grams.chmod(0o600)
         groups = whole_records(grams)
@@ -91,6 +93,20 @@ def _record(words: Bytes, start: int) -> bytes:
     return bytes(columns)
 
 
+def _sound_records(grams: Path) -> int:
+    """How many records there are before the first one that is not as it was written."""
+    with grams.open("rb") as file:
+        count = 0
+        while _is_sound(file.read(RECORD_BYTES)):
+            count += 1
+    return count
+
+
+def _is_sound(record: bytes) -> bool:
+    columns, checksum = record[:_COLUMNS_BYTES], record[_COLUMNS_BYTES:]
+    return zlib.crc32(columns).to_bytes(_CHECKSUM_BYTES, "little") == checksum
+
+
 def whole_records(grams: Path) -> int:
     """How many records there are, without a last one that a crash cut short or left unwritten."""
     size = grams.stat().st_size
@@ -98,9 +114,8 @@ def whole_records(grams: Path) -> int:
     if count:
         with grams.open("rb") as file:
             file.seek((count - 1) * RECORD_BYTES)
-            record = file.read(RECORD_BYTES)
-        if zlib.crc32(record[:_COLUMNS_BYTES]).to_bytes(_CHECKSUM_BYTES, "little") != record[_COLUMNS_BYTES:]:
-            count -= 1
+            if not _is_sound(file.read(RECORD_BYTES)):
+                count -= 1
     return count
 
 

@@ -136,6 +136,8 @@ class Pipeline:
 
     def look(self, only: Collection[Path] | None = None) -> Survey:
         """Look through the folders, all or those named, and plan what is to be read."""
+        if only is None:
+            self._follower.check()
         total = Survey()
         new: list[tuple[Source, Transcript]] = []
         checked_ms = _now_ms()

@@ -8,7 +8,7 @@ that no text holds any more, or that stands here twice, costs a little time and 
 
 import mmap
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from enum import Enum
 from pathlib import Path
@@ -18,6 +18,9 @@ from schemas.errors import Unavailable
 
 WORDS, JOINTS = "words", "joints"
 """The ends of the names of the files."""
+
+WORDS_BYTES = "words_bytes"
+"""The store's note of how large the files were at the last commits: a smaller one was damaged."""
 
 GRAMS = ".grams"
 """Behind the name of a file, that of its grams."""
@@ -68,8 +71,22 @@ class VocabularyReader:
     """Finds words. Not to be shared between threads."""
 
     def __init__(self, folder: Path) -> None:
+        self._folder = folder
         self._words = _ListReader(folder, WORDS)
         self._joints = _ListReader(folder, JOINTS)
+
+    def check(self, sizes: Mapping[str, int]) -> None:
+        """See that the files are there, and have at least so many bytes by name, as a smaller one has lost words.
+
+        Raises:
+            Unavailable: they are not, or have not.
+        """
+        try:
+            damaged = [name for name, size in sizes.items() if (self._folder / name).stat().st_size < size]
+        except OSError as error:
+            raise Unavailable(f"the vocabulary cannot be read: {error}; run: turndex index") from error
+        if damaged:
+            raise Unavailable(f"the vocabulary in {self._folder} was cut short ({damaged[0]}); run: turndex index")
 
     def find(self, fragment: str, fits: Fits, limit: int) -> list[str] | None:
         """The words that hold a fragment, sorted; None where they are more than `limit`."""

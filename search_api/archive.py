@@ -16,7 +16,7 @@ from indexer.index import INDEX_VERSION, IndexReader
 from indexer.lane_writer import WORDS_FOLDER
 from indexer.store.reader import StoreReader
 from indexer.store.schema import STORE_FILE
-from indexer.vocabulary import VocabularyReader
+from indexer.vocabulary import WORDS_BYTES, VocabularyReader
 from schemas.answers import (
     Indexing,
     ProjectsAnswer,
@@ -62,6 +62,7 @@ class _Handles:
             self._index, self._vocabulary = IndexReader(folder), VocabularyReader(folder / WORDS_FOLDER)
             self._folder = folder
         self._index.reload()
+        self._vocabulary.check(orjson.loads(self.store.meta(WORDS_BYTES) or b"{}"))
         return Tools(self.store, self._index, self._vocabulary)
 
     def _close_index(self) -> None:

@@ -18,6 +18,7 @@ from indexer.sources import sources_for
 from indexer.store.schema import STORE_FILE
 from indexer.store.writer import StoreWriter
 from schemas.answers import Hit
+from schemas.errors import Unavailable
 from schemas.settings import Settings
 from search_api.archive import Archive
 from tests.indexer.archives import (
@@ -135,6 +136,25 @@ def test_an_index_that_was_damaged_is_made_anew_from_the_store(
     index(settings)
     assert index_folder(settings) != damaged
     assert answers(settings) == before
+
+
+@pytest.mark.parametrize("damage", [delete_words, cut_words])
+def test_a_vocabulary_that_is_damaged_while_it_is_in_use_answers_nothing_until_it_is_made_anew(
+    settings: Settings, damage: Callable[[Path], None]
+) -> None:
+    before = answers(settings)
+    damaged = index_folder(settings)
+    with closing(Pipeline(settings)) as pipeline:
+        damage(damaged)
+        for _ in range(2):
+            with pytest.raises(Unavailable), closing(Archive.open(settings)) as archive:
+                all_hits(archive, "arse")
+        pipeline.look()
+        assert pipeline.step()
+        while not pipeline.is_idle:
+            pipeline.step()
+        assert index_folder(settings) != damaged
+        assert answers(settings) == before
 
 
 def test_an_index_of_another_version_is_made_anew_from_the_store(settings: Settings) -> None:

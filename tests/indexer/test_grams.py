@@ -78,6 +78,15 @@ def test_grams_that_a_crash_cut_short_or_left_unwritten_are_not_believed_and_wri
         assert grams.read_bytes() == whole
 
 
+def test_grams_that_were_damaged_are_made_anew_by_the_next_writer(folder: Path, batches: list[set[str]]) -> None:
+    grams = folder / GRAMS_FILE
+    whole = grams.read_bytes()
+    grams.write_bytes(bytes(RECORD_BYTES) + whole[RECORD_BYTES:])
+    VocabularyWriter(folder, "bulk").close()
+    assert grams.read_bytes() == whole
+    check(folder, batches)
+
+
 def test_a_list_without_grams_is_searched_and_gets_them(folder: Path, batches: list[set[str]]) -> None:
     grams = folder / GRAMS_FILE
     whole = grams.read_bytes()

@@ -123,6 +123,16 @@ def test_a_reader_never_sees_half_a_word_of_what_is_being_written(tmp_path: Path
     thread.join()
 
 
+def test_a_vocabulary_that_lost_a_file_or_words_is_unavailable(tmp_path: Path) -> None:
+    write(tmp_path, *WORDS)
+    size = (tmp_path / WORDS_FILE).stat().st_size
+    with closing(VocabularyReader(tmp_path)) as reader:
+        reader.check({WORDS_FILE: size})
+        for sizes in ({WORDS_FILE: size + 1}, {WORDS_FILE: size, "bulk.words": 1}):
+            with pytest.raises(Unavailable, match="turndex index"):
+                reader.check(sizes)
+
+
 def test_a_vocabulary_that_is_missing_is_unavailable(tmp_path: Path) -> None:
     with pytest.raises(Unavailable, match="turndex index"):
         find(tmp_path, "parser")
