@@ -44,7 +44,7 @@ class Road:
 
     road: str
     at_most_chunks: int | None
-    """What word counts promised for all time; null where the index was not asked."""
+    """What word counts promised for all time; null where the index was not asked, or had no word to go by."""
     turns: int
     """How many turns it named."""
 

@@ -55,18 +55,24 @@ def search(
     )
     found: list[tuple[Session, TurnKey, Match]] = []
     stopped_at: TurnKey | None = None
+    within: Timeout | None = None
     try:
         for one in islice(walk.matches(after), request.limit + 1):
             found.append(one)
     except OutOfTime as late:
         stopped_at = late.key
+    except Timeout as late:
+        # In one long text. What was found before it is answered; the page after that begins there, and says so.
+        if not found:
+            raise
+        stopped_at, within = found[-1][1], late
     hits = [hit_of(scope.names, copies, *one) for one in found[: request.limit]]
     notes: list[str] = []
     next_place: TurnKey | None = None
     if len(found) > request.limit:
         next_place = found[request.limit - 1][1]
     elif stopped_at is not None:
-        notes.append(_how_far(stopped_at))
+        notes.append(_how_far(stopped_at) if within is None else f"{within.detail}; these were found before it")
         if request.mode == "text" or stopped_at == after:
             raise Timeout(f"{notes[0]}; narrow the query, or name a session or a time")
         next_place = stopped_at

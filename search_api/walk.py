@@ -174,7 +174,7 @@ class Walk:
         if isinstance(plan.query, Nothing):
             return
         session, store = self.scope.session, self.tools.store
-        if session is not None and session.turns <= STORE_WINDOW_TURNS:
+        if session is not None and self._turns_asked_for(session) <= STORE_WINDOW_TURNS:
             turns = self._turns_of(session, after)
             self.cost.went("store: the session's turns", None, len(turns))
             yield _Turns(turns, None)
@@ -255,6 +255,10 @@ class Walk:
     def _is_past_bounds(self, key: TurnKey) -> bool:
         return key[0] < self.scope.bounds.from_ms if self.order == "newest" else key[0] > self.scope.bounds.to_ms
 
+    def _turns_asked_for(self, session: Session) -> int:
+        turns = self.scope.turns
+        return session.turns if turns is None else min(turns.last, session.turns) - turns.first + 1
+
     def _turns_of(self, session: Session, after: TurnKey) -> Sequence[TurnKey]:
         turns = (self.scope.turns.first, self.scope.turns.last) if self.scope.turns else None
         return self.tools.store.turns_past(after, self.order, session.turns, session.id, turns)
@@ -291,7 +295,8 @@ class Walk:
     ) -> _Turns:
         keys = [key for key in places if self._is_between(after, key, end)]
         if self.is_explained:
-            self.cost.went(f"index: {query}", self.tools.index.most_chunks(query), len(keys))
+            most = None if isinstance(query, Anything) else self.tools.index.most_chunks(query)
+            self.cost.went(f"index: {query}", most, len(keys))
         return _Turns(sorted(keys, reverse=self.order == "newest"), places)
 
     def _is_between(self, after: TurnKey, key: TurnKey, end: TurnKey | None) -> bool:

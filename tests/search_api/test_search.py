@@ -103,6 +103,38 @@ def test_an_expression_that_is_late_says_how_far_it_got_and_goes_on_from_there(
     assert pages > 1
 
 
+def test_an_expression_that_takes_too_long_for_one_text_answers_what_it_found_before(
+    transcripts: Transcripts, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("search_api.regex.MAX_STEP_S", -1.0)
+    transcripts.turn_file("a", user("ab" * 100_000), *(user(f"text c{n}") for n in range(3)))
+    index(transcripts.settings())
+    arguments = {"query": "[a-c]+.*[0-9]", "mode": "regex"}
+    answered = answer(transcripts, **arguments)
+    assert [hit.turn for hit in answered.hits] == [4, 3, 2]
+    assert answered.more and "takes too long" in answered.notes[0]
+    with pytest.raises(Timeout, match="takes too long"):
+        answer(transcripts, **arguments, cursor=answered.cursor)
+
+
+def test_some_turns_of_a_long_session_are_read_from_the_store(transcripts: Transcripts) -> None:
+    transcripts.turn_file("a-session", *(user(f"text {n}") for n in range(300)))
+    index(transcripts.settings())
+    answered = answer(transcripts, "text", session="a-session:7-9", explain=True)
+    assert [hit.turn for hit in answered.hits] == [9, 8, 7]
+    assert answered.explanation is not None
+    assert [(road.road, road.turns) for road in answered.explanation.roads] == [("store: the session's turns", 3)]
+
+
+def test_where_no_word_is_known_nothing_is_promised(transcripts: Transcripts) -> None:
+    transcripts.turn_file("a", user("text 1"))
+    transcripts.turn_file("b", *(user(f"text {n}") for n in range(300)))
+    index(transcripts.settings())
+    explanation = answer(transcripts, "[0-9]", mode="regex", explain=True).explanation
+    assert explanation is not None
+    assert [(road.road, road.at_most_chunks) for road in explanation.roads] == [("index: anything", None)]
+
+
 def test_a_text_that_is_late_is_refused_and_says_how_far_it_got(transcripts: Transcripts) -> None:
     transcripts.turn_file("a", *(user(f"text {n}") for n in range(60)))
     index(transcripts.settings())
