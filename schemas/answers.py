@@ -161,7 +161,7 @@ class ReadAnswer:
     more: bool
     cursor: str | None
     notes: list[str]
-    is_full: bool = False
+    is_full: bool
     """Whether detail was asked for: tools then have `input` and `output`, null where there is nothing."""
 
 

@@ -86,6 +86,7 @@ def read(store: StoreReader, request: ReadRequest, caller: Caller) -> ReadAnswer
         more=cursor is not None,
         cursor=cursor,
         notes=[] if cursor is not None else _last_notes(store, session),
+        is_full=request.full,
     )
 
 

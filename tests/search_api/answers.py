@@ -69,6 +69,7 @@ READ = ReadAnswer(
     more=False,
     cursor=None,
     notes=[],
+    is_full=False,
 )
 SESSION = SessionSummary(
     reference="#43",
