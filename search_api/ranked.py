@@ -152,7 +152,8 @@ class Search:
 
     def _windows(self, order: Order, after: TurnKey) -> Iterator[list[TurnKey]]:
         """The turns that may match, window by window along the order."""
-        listed = Candidates(self.tools, self.facts, self.scope).listed_turns()
+        with self.cost.timed("candidates"):
+            listed = Candidates(self.tools, self.facts, self.scope).listed_turns()
         if listed is not None:
             self.cost.went(f"index: {self.facts}", None, len(listed))
             yield [key for key in listed if _is_between(order, after, key, None)]

@@ -172,6 +172,7 @@ class Walk:
     def _windows(self, plan: Plan, after: TurnKey) -> Iterator[_Turns]:
         """The turns to look at, in order; those between two windows cannot match."""
         if isinstance(plan.query, Nothing):
+            self.cost.went(f"index: {plan.query}", 0, 0)
             return
         session, store = self.scope.session, self.tools.store
         if session is not None and self._turns_asked_for(session) <= STORE_WINDOW_TURNS:

@@ -126,6 +126,22 @@ def test_some_turns_of_a_long_session_are_read_from_the_store(transcripts: Trans
     assert [(road.road, road.turns) for road in answered.explanation.roads] == [("store: the session's turns", 3)]
 
 
+def test_a_text_that_no_word_has_is_explained_too(transcripts: Transcripts) -> None:
+    transcripts.turn_file("a", user("a span"))
+    index(transcripts.settings())
+    explanation = answer(transcripts, "parser", explain=True).explanation
+    assert explanation is not None
+    assert [(road.road, road.at_most_chunks, road.turns) for road in explanation.roads] == [("index: nothing", 0, 0)]
+
+
+def test_ranked_words_in_the_order_of_time_say_how_long_the_index_took(transcripts: Transcripts) -> None:
+    transcripts.turn_file("a", user("a span"))
+    index(transcripts.settings())
+    explanation = answer(transcripts, "span", mode="words", order="newest", explain=True).explanation
+    assert explanation is not None
+    assert "candidates" in explanation.step_ms
+
+
 def test_where_no_word_is_known_nothing_is_promised(transcripts: Transcripts) -> None:
     transcripts.turn_file("a", user("text 1"))
     transcripts.turn_file("b", *(user(f"text {n}") for n in range(300)))
