@@ -46,7 +46,7 @@ class Road:
     at_most_chunks: int | None
     """What word counts promised for all time; null where the index was not asked, or had no word to go by."""
     turns: int
-    """How many turns it named."""
+    """How many turns it named; 0 also where it was considered and another one was taken."""
 
 
 @dataclass(frozen=True, slots=True)

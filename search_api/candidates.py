@@ -53,6 +53,21 @@ class Candidates:
                 return _best_first(self._turn_scores(self._turns_of(chunks), chunks)), False
         raise AssertionError  # a list is at its end somewhere
 
+    def most_chunks(self) -> int | None:
+        """How many chunks can have what has to be there of a query, by how many have its words; None: not known."""
+        return self._most(self._required(self._facts))
+
+    def _most(self, required: ChunkWords) -> int | None:
+        match required:
+            case EveryWord(parts):
+                known = [most for part in parts if (most := self._most(part)) is not None]
+                return min(known, default=None)
+            case SomeWord(parts):
+                counts = [self._most(part) for part in parts]
+                return None if None in counts else sum(count for count in counts if count is not None)
+            case _:
+                return self._scores.frequency(required)
+
     def listed_turns(self) -> set[TurnKey] | None:
         """All of them, where words that are in few chunks narrow the query down."""
         return self._turns(LISTED_CHUNKS)

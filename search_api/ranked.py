@@ -72,7 +72,7 @@ class Search:
         while True:
             with self.cost.timed("candidates"):
                 keys, is_all = candidates.best(depth)
-            self.cost.went(f"index: the best of {self.facts}", None, len(keys))
+            self.cost.went(f"index: the best of {self.facts}", candidates.most_chunks(), len(keys))
             kept = keys[:KEPT_CANDIDATES]
             if is_all and len(kept) == len(keys):
                 return RankedTurns(kept, False)
@@ -153,9 +153,10 @@ class Search:
     def _windows(self, order: Order, after: TurnKey) -> Iterator[list[TurnKey]]:
         """The turns that may match, window by window along the order."""
         with self.cost.timed("candidates"):
-            listed = Candidates(self.tools, self.facts, self.scope).listed_turns()
+            candidates = Candidates(self.tools, self.facts, self.scope)
+            listed, most = candidates.listed_turns(), candidates.most_chunks()
         if listed is not None:
-            self.cost.went(f"index: {self.facts}", None, len(listed))
+            self.cost.went(f"index: {self.facts}", most, len(listed))
             yield [key for key in listed if _is_between(order, after, key, None)]
             return
         store, scope = self.tools.store, self.scope
@@ -170,7 +171,7 @@ class Search:
             )
             with self.cost.timed("candidates"):
                 found = Candidates(self.tools, self.facts, window).every_turn()
-            self.cost.went(f"index: {self.facts}", None, len(found))
+            self.cost.went(f"index: {self.facts}", most, len(found))
             yield [key for key in found if _is_between(order, after, key, end)]
             if end is None or not scope.from_ms <= end[0] <= scope.to_ms:
                 return

@@ -129,7 +129,15 @@ class Walk:
 
     def _plan(self, most_words: int) -> Plan:
         with self.cost.timed("plan"):
-            return self.finder.plan(self.tools.vocabulary, self.tools.index.frequency, most_words)
+            plan = self.finder.plan(self.tools.vocabulary, self.tools.index.frequency, most_words)
+        self._note_road(plan.query, 0)
+        return plan
+
+    def _note_road(self, query: ChunkQuery, turns: int) -> None:
+        """Tell of asking the index this, with none of the turns that it named as long as it is but considered."""
+        if self.is_explained:
+            most = None if isinstance(query, Anything) else self.tools.index.most_chunks(query)
+            self.cost.went(f"index: {query}", most, turns)
 
     def _verified(
         self, keys: Sequence[TurnKey], chunks: dict[TurnKey, list[int]] | None
@@ -172,7 +180,6 @@ class Walk:
     def _windows(self, plan: Plan, after: TurnKey) -> Iterator[_Turns]:
         """The turns to look at, in order; those between two windows cannot match."""
         if isinstance(plan.query, Nothing):
-            self.cost.went(f"index: {plan.query}", 0, 0)
             return
         session, store = self.scope.session, self.tools.store
         if session is not None and self._turns_asked_for(session) <= STORE_WINDOW_TURNS:
@@ -295,9 +302,7 @@ class Walk:
         self, query: ChunkQuery, places: dict[TurnKey, list[int]], after: TurnKey, end: TurnKey | None
     ) -> _Turns:
         keys = [key for key in places if self._is_between(after, key, end)]
-        if self.is_explained:
-            most = None if isinstance(query, Anything) else self.tools.index.most_chunks(query)
-            self.cost.went(f"index: {query}", most, len(keys))
+        self._note_road(query, len(keys))
         return _Turns(sorted(keys, reverse=self.order == "newest"), places)
 
     def _is_between(self, after: TurnKey, key: TurnKey, end: TurnKey | None) -> bool:

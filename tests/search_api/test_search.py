@@ -61,6 +61,7 @@ def test_a_search_that_is_to_explain_itself_says_what_it_did(transcripts: Transc
     assert 2 <= explanation.verified <= explanation.considered <= 4
     assert explanation.loaded >= 2
     assert "span" in explanation.roads[0].road
+    assert explanation.roads[0].at_most_chunks == 2
     assert explanation.step_ms.keys() >= {"load", "verify"}
     assert all(ms >= 0 for ms in explanation.step_ms.values())
 
@@ -123,7 +124,9 @@ def test_some_turns_of_a_long_session_are_read_from_the_store(transcripts: Trans
     answered = answer(transcripts, "text", session="a-session:7-9", explain=True)
     assert [hit.turn for hit in answered.hits] == [9, 8, 7]
     assert answered.explanation is not None
-    assert [(road.road, road.turns) for road in answered.explanation.roads] == [("store: the session's turns", 3)]
+    considered, taken = answered.explanation.roads
+    assert (considered.road, considered.at_most_chunks, considered.turns) == ("index: term(text)", 300, 0)
+    assert (taken.road, taken.at_most_chunks, taken.turns) == ("store: the session's turns", None, 3)
 
 
 def test_a_text_that_no_word_has_is_explained_too(transcripts: Transcripts) -> None:
