@@ -63,7 +63,8 @@ class Thread:
             self.turns.mark(self._origin(turn_id), state.turns.is_copy)
         if leaves_out and not state.is_copying and state.held is not None:
             (words, at_ms), state.held = state.held, None
-            self._start_turn(words, at_ms, None if is_start else self._origin(turn_id))
+            if not is_start:  # what stands before that is the last message of the copied part
+                self._start_turn(words, at_ms, self._origin(turn_id))
 
     def take_compaction(self, kind: str, at_ms: int | None) -> None:
         """Up to three records tell of one compaction. What it put in the place of the history is no message."""

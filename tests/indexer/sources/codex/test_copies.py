@@ -97,6 +97,15 @@ def test_what_a_subagent_brought_along_is_left_out(codex: CodexHome, turn: type)
     assert (child.facts.key, child.facts.parent_id, child.facts.title) == (CHILD, THREAD, "Look around")
 
 
+def test_the_last_message_that_a_subagent_brought_along_is_not_its_own(codex: CodexHome) -> None:
+    before = [started("T1"), context("T1"), *user("One"), agent("a")]
+    codex.session(*before, complete("T1"))
+    child = codex.session(meta(), *before, *task("T9", "Look around", "d"), header=spawned(), thread=CHILD)
+    assert child.texts == [["Look around", "d"]]
+    assert child.facts is not None
+    assert child.facts.title == "Look around"
+
+
 def test_a_subagent_that_brought_nothing_along_holds_only_its_own_lines(codex: CodexHome) -> None:
     codex.session(*task("T1", "One", "a"))
     child = codex.session(*task("T1", "Look around", "d"), header=spawned(), thread=CHILD)
