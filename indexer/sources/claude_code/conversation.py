@@ -145,6 +145,11 @@ class Conversation:
             state.title = next((line.strip() for line in words.splitlines() if line.strip()), "")[:MAX_TITLE_CHARS]
         self._turns.start(Item(Kind.USER, text=words, at_ms=at_ms), origin=origin, is_copy=is_copy)
 
+    def mark(self, origin: str | None, is_copy: bool) -> None:
+        """Say where the turn under way comes from, if nothing did when it began."""
+        if self.state.turns.turn and self.state.turns.origin is None:
+            self._turns.mark(origin, is_copy)
+
     def add(self, item: Item) -> int:
         self.state.tail = None
         return self._turns.add(item)

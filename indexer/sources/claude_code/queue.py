@@ -72,6 +72,10 @@ class Queue:
             return None
         return self._once(words, self.by_removal, self.by_attachment)
 
+    def has_begun_with(self, attachment: Mapping[str, Any]) -> bool:
+        """Whether the latest message that began a turn as it left the queue is that of an attachment to come."""
+        return self.by_removal[-1:] == [_hash(text_of(attachment.get("prompt")))]
+
     def forget_removals(self) -> None:
         """An answer began: the attachment of what left the queue before it would have been written."""
         self.by_removal = []
@@ -91,10 +95,14 @@ class Queue:
 
     def _once(self, words: str, told: list[str], telling: list[str]) -> str | None:
         """The words, unless the other one of the two records has told of them."""
-        hash_ = blake2b(words.strip().encode(), digest_size=8).hexdigest()
+        hash_ = _hash(words)
         if hash_ in told:
             told.remove(hash_)
             return None
         telling.append(hash_)
         del telling[:-MAX_STARTED]
         return without_injections(words)
+
+
+def _hash(words: str) -> str:
+    return blake2b(words.strip().encode(), digest_size=8).hexdigest()

@@ -278,10 +278,16 @@ class Batch:
             return
         if attachment.get("type") != "queued_command":
             conversation.take_said(hook_item(attachment, at_ms))
-        elif (words := self.state.queue.attach(attachment)) is not None:
-            origin, is_copy = self._origin(line, uuid or text(attachment.get("source_uuid")))
+            return
+        queue = self.state.queue
+        has_begun = queue.has_begun_with(attachment)
+        words = queue.attach(attachment)
+        origin, is_copy = self._origin(line, uuid or text(attachment.get("source_uuid")))
+        if words is not None:
             conversation.start(words, at_ms, origin=origin, is_copy=is_copy, is_steering=True)
             self.state.is_session = True
+        elif has_begun:
+            conversation.mark(origin, is_copy)  # the queue told of the message first, without an id
 
     def _origin(self, line: dict[str, Any], uuid: str | None) -> tuple[str | None, bool]:
         """The id of a message wherever it stands, and whether its line gives way to another one of that id.

@@ -75,6 +75,8 @@ class _Piece:
     is_copy: bool
     is_cut: bool = False
     """Whether items that an earlier part brought, from `first` on, are to go."""
+    is_marked_anew: bool = False
+    """Whether where the turn comes from was told after it began."""
 
 
 class Turns:
@@ -168,6 +170,14 @@ class Turns:
                 if (tool.turn, tool.index) != (state.turn, state.count)
             }
 
+    def mark(self, origin: str | None, is_copy: bool) -> None:
+        """Say where the turn under way comes from, which was not known when it began."""
+        state = self.state
+        piece = self._pieces[state.turn]
+        state.origin = piece.origin = origin
+        state.is_copy = piece.is_copy = is_copy
+        piece.is_marked_anew = True
+
     def replace(self, index: int, item: Item) -> None:
         """Put another item in the place of one of the turn under way."""
         state = self.state
@@ -192,7 +202,7 @@ class Turns:
             yield Append(state.turn, state.turn_ms, index, (item,), origin=state.origin, is_copy=state.is_copy)
         for turn, piece in self._pieces.items():
             is_whole = piece.is_cut or (was_anew and (is_last or turn != state.turn))
-            if piece.items or is_whole:
+            if piece.items or is_whole or piece.is_marked_anew:
                 yield Append(turn, piece.at_ms, piece.first, tuple(piece.items), is_whole, piece.origin, piece.is_copy)
 
     def _piece(self, first: int, items: list[Item]) -> _Piece:

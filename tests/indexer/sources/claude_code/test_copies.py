@@ -3,7 +3,7 @@
 import pytest
 
 from indexer.sources.base import Append
-from tests.indexer.sources.claude_code.written import SESSION, Line, Written, agent, attachment, user
+from tests.indexer.sources.claude_code.written import SESSION, Line, Written, agent, attachment, sidecar, user
 from tests.indexer.sources.model import transcript_of
 
 
@@ -55,6 +55,37 @@ def test_a_message_typed_during_the_work_is_called_by_its_line_or_its_source(wri
     queued = attachment("queued_command", prompt="and this", commandMode="prompt", source_uuid="q")
     other = attachment("queued_command", prompt="and that", commandMode="prompt", source_uuid="r", line={"uuid": None})
     assert origins(written, user("u", uuid="a"), queued, other) == [("a", False), ("u1", False), ("r", False)]
+
+
+def steering(words: str, uuid: str) -> Line:
+    return attachment("queued_command", prompt=words, commandMode="prompt", line={"uuid": uuid})
+
+
+def removed(words: str) -> Line:
+    return sidecar("queue-operation", operation="remove", content=words)
+
+
+def test_a_message_of_which_the_queue_told_first_is_called_by_its_attachment(written: Written) -> None:
+    lines = [user("u", uuid="a"), removed("and this"), steering("and this", "s"), agent("b")]
+    assert origins(written, *lines) == [("a", False), ("s", False)]
+
+
+def test_it_is_also_where_the_attachment_comes_later(written: Written) -> None:
+    session = written.read(user("u", uuid="a"), removed("and this"))
+    written.add(steering("and this", "s"))
+    parts = list(written.source.read(transcript_of(written.path, written.root), session.checkpoint, settle_ms=0))
+    (append,) = [change for change in parts[0].changes if isinstance(change, Append)]
+    assert (append.turn, append.items, append.origin) == (2, (), "s")
+
+
+@pytest.mark.parametrize("attached", [["s", "t"], ["t", "s"], ["t"], ["s"]])
+def test_of_several_the_latest_is_called_by_its_attachment_and_none_by_that_of_another(
+    written: Written, attached: list[str]
+) -> None:
+    words = {"s": "x", "t": "y"}
+    lines = [removed("x"), removed("y"), *(steering(words[uuid], uuid) for uuid in attached)]
+    found = [origin for origin, _ in origins(written, user("u", uuid="a"), *lines)]
+    assert found == ["a", None, "t" if "t" in attached else None]
 
 
 @pytest.mark.parametrize("line", [user("u", uuid=None), agent("a")])
