@@ -144,6 +144,8 @@ class Scope:
     """Included, like `from_ms`."""
     projects: Collection[int] | None = None
     sessions: Collection[int] | None = None
+    without: Collection[int] = ()
+    """Sessions that are not looked at."""
     kinds: Collection[Kind] | None = None
     """Chunks with items of one of these kinds."""
 
@@ -287,17 +289,7 @@ class IndexReader:
             yield cast(list[int], searcher.fast_field_values(name, addresses))
 
     def _within(self, query: Query, scope: Scope) -> Query:
-        parts = [query, Query.range_query(self._schema, "at", FieldType.Integer, scope.from_ms, scope.to_ms)]
-        kinds = None if scope.kinds is None else [_KIND_KEYS[kind] for kind in scope.kinds]
-        for field, keys in (
-            ("layer", scope.layers),
-            ("project", scope.projects),
-            ("session", scope.sessions),
-            ("kind", kinds),
-        ):
-            if keys is not None:
-                parts.append(Query.term_set_query(self._schema, field, [int(key) for key in keys]))
-        return Query.boolean_query([(Occur.Must, part) for part in parts])
+        return Query.boolean_query([(Occur.Must, query), *clauses_of(scope, self._schema)])
 
     def _built(self, query: ChunkQuery) -> Query:
         match query:
@@ -322,6 +314,22 @@ class IndexReader:
         if len(terms) == 1:
             return Query.term_query(self._schema, field, terms[0], index_option="basic")
         return Query.term_set_query(self._schema, field, list(terms))
+
+
+def clauses_of(scope: Scope, schema: tantivy.Schema) -> Iterator[tuple[Occur, Query]]:
+    """What a scope asks of a chunk."""
+    yield Occur.Must, Query.range_query(schema, "at", FieldType.Integer, scope.from_ms, scope.to_ms)
+    kinds = None if scope.kinds is None else [_KIND_KEYS[kind] for kind in scope.kinds]
+    for field, keys in (
+        ("layer", scope.layers),
+        ("project", scope.projects),
+        ("session", scope.sessions),
+        ("kind", kinds),
+    ):
+        if keys is not None:
+            yield Occur.Must, Query.term_set_query(schema, field, [int(key) for key in keys])
+    if scope.without:
+        yield Occur.MustNot, Query.term_set_query(schema, "session", list(scope.without))
 
 
 def _needed_terms(query: ChunkQuery) -> set[str]:

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from typing import TypeAlias, cast
 
 import orjson
-from tantivy import FieldType, Occur, Query, Searcher
+from tantivy import Occur, Query, Searcher
 
-from indexer.index import _TERMS, IndexReader, Scope
+from indexer.index import _TERMS, IndexReader, Scope, clauses_of
 from indexer.order import TurnKey
 from indexer.store.reader import StoreReader
 from schemas.items import Layer
@@ -135,18 +135,10 @@ class WordScores:
         self, searcher: Searcher, query: Query, scope: Scope, limit: int, chunks: Collection[int] | None = None
     ) -> tuple[dict[int, float], int]:
         """The chunks with the scores of their best pieces, and how many pieces these are of."""
-        within = [
-            Query.term_set_query(self._schema, name, [int(key) for key in keys])
-            for name, keys in (
-                ("layer", scope.layers),
-                ("project", scope.projects),
-                ("session", scope.sessions),
-                ("chunk", chunks),
-            )
-            if keys is not None
-        ]
-        within.append(Query.range_query(self._schema, "at", FieldType.Integer, scope.from_ms, scope.to_ms))
-        unscored = [(Occur.Must, Query.const_score_query(part, 0.0)) for part in within]
+        within = list(clauses_of(scope, self._schema))
+        if chunks is not None:
+            within.append((Occur.Must, Query.term_set_query(self._schema, "chunk", list(chunks))))
+        unscored = [(occur, Query.const_score_query(part, 0.0)) for occur, part in within]
         scoped = Query.boolean_query([(Occur.Must, query), *unscored])
         hits = searcher.search(scoped, min(limit, searcher.num_docs), count=False).hits
         addresses = [address for _, address in hits]

@@ -110,8 +110,7 @@ class Candidates:
 
     def _listed(self, word: ScoredWord, limit: int) -> dict[int, float] | None:
         if word not in self._lists:
-            is_wide = self._scope.sessions is None and self._scope.projects is None and _is_all_time(self._scope)
-            chunks = self._scores.frequency(word) if is_wide else None
+            chunks = self._scores.frequency(word) if _is_everywhere(self._scope) else None
             if chunks is not None and chunks > limit:
                 return None
             found = self._scores.of(word, self._scope, limit)
@@ -194,5 +193,7 @@ def _best_first(scores: dict[TurnKey, float]) -> list[TurnKey]:
     return sorted(scores, key=lambda key: (round(scores[key], 4), key), reverse=True)
 
 
-def _is_all_time(scope: Scope) -> bool:
-    return scope.from_ms <= 0 and scope.to_ms >= END_OF_TIME_MS
+def _is_everywhere(scope: Scope) -> bool:
+    is_all_time = scope.from_ms <= 0 and scope.to_ms >= END_OF_TIME_MS
+    is_all = scope.sessions is None and scope.projects is None and scope.kinds is None and not scope.without
+    return is_all and is_all_time

@@ -24,10 +24,6 @@ UNBOUND = {"cursor", "limit", "context", "explain"}
 """Arguments that may differ between two pages of one search."""
 
 
-MAX_INDEXED_SESSIONS = 1000
-"""A filter that lets so many sessions through at most is part of the index query; a wider one is not."""
-
-
 @dataclass(frozen=True, slots=True)
 class SearchScope:
     """Which sessions, turns and times are looked at, and where the page begins."""
@@ -55,14 +51,16 @@ class SearchScope:
     """Where the cursor of the call says that the page begins; None: at the first one."""
 
     def indexed(self, store: StoreReader, gaze: Gaze) -> Scope:
-        """What of it the index can tell: the rest is told by the store, turn by turn."""
+        """What of it the index is told: all but the turns, the copies and the caller's own turn."""
         scope = Scope(gaze.layers, self.bounds.from_ms, self.bounds.to_ms, kinds=gaze.selected_kinds)
         if self.session is not None:
             return replace(scope, sessions=[self.session.id])
-        sessions = store.session_keys(self.condition, MAX_INDEXED_SESSIONS)
-        if sessions is not None:
-            return replace(scope, sessions=sessions)
-        return scope if self.project is None else replace(scope, projects=[self.project])
+        if self.project is None:
+            choice = store.choice(Condition(), self.condition)
+        else:
+            scope = replace(scope, projects=[self.project])
+            choice = store.choice(Condition("s.project = ?", (self.project,)), self.condition)
+        return replace(scope, sessions=choice.only, without=choice.without)
 
     def cursor(self, place: tuple[int, int, int]) -> str:
         """The cursor of the page that begins at a place; it keeps the times that an age meant at first."""

@@ -43,6 +43,7 @@ def _is_in(one: ChunkDocument, scope: Scope) -> bool:
         and scope.from_ms <= one.at_ms <= scope.to_ms
         and (scope.projects is None or one.project in scope.projects)
         and (scope.sessions is None or one.session in scope.sessions)
+        and one.session not in scope.without
         and (scope.kinds is None or not set(scope.kinds).isdisjoint(one.kinds))
     )
 
@@ -126,6 +127,7 @@ SCOPES = st.builds(
     to_ms=st.integers(0, LAST_MS + 10),
     projects=st.none() | st.sets(st.integers(1, 4), min_size=1),
     sessions=st.none() | st.sets(st.integers(1, 9), min_size=1),
+    without=st.sets(st.integers(1, 9), max_size=3),
     kinds=st.none() | st.sets(st.sampled_from(Kind), min_size=1),
 )
 EVERYWHERE = Scope(layers=list(Layer), from_ms=0, to_ms=LAST_MS)

@@ -165,25 +165,3 @@ def test_the_first_candidates_are_the_beginning_of_all_of_them_in_the_order_of_a
             }
             assert found, "there is no way on without any"
             assert (cut is None) >= (least == 500)
-
-
-def test_no_query_has_more_chunks_than_the_most_that_it_can_have(tmp_path: Path, live: IndexWriter) -> None:
-    random = Random(2)
-    vocabulary = "abcdef"
-    for chunk in range(60):
-        live.put(document(chunk, " ".join(random.choices(vocabulary, k=random.randint(1, 5)))))
-    live.commit()
-    reader = IndexReader(tmp_path)
-
-    def drawn(depth: int) -> ChunkQuery:
-        shape = random.randrange(4 if depth else 2)
-        if shape == 0:
-            return AnyTerm(tuple(random.sample(vocabulary, random.randint(1, 3))))
-        if shape == 1:
-            return Phrase(tuple(random.sample(vocabulary, 2)))
-        parts = tuple(drawn(depth - 1) for _ in range(random.randint(2, 3)))
-        return All(parts) if shape == 2 else Any(parts)
-
-    for _ in range(300):
-        query = drawn(2)
-        assert len(chunks_named(reader, query, EVERYWHERE)) <= reader.most_chunks(query), query

@@ -151,7 +151,8 @@ def test_where_no_word_is_known_nothing_is_promised(transcripts: Transcripts) ->
     index(transcripts.settings())
     explanation = answer(transcripts, "[0-9]", mode="regex", explain=True).explanation
     assert explanation is not None
-    assert [(road.road, road.at_most_chunks) for road in explanation.roads] == [("index: anything", None)]
+    roads = [(road.road, road.at_most_chunks) for road in explanation.roads]
+    assert roads == [("index: anything", None), ("store: turn by turn", None)]
 
 
 def test_a_text_that_is_late_is_refused_and_says_how_far_it_got(transcripts: Transcripts) -> None:
