@@ -2,6 +2,7 @@
 
 import logging
 import os
+from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from enum import Enum
@@ -58,9 +59,20 @@ class Intake:
         """By session, the project that its transcript named last."""
         self._recorded: dict[tuple[str, Path], str] = {}
         """The agents' own sessions that records are about, by source and path of those that are not read yet."""
+        self._expected: Counter[str] = Counter()
+        """How many records of a session are not read yet; the store has this very one, to ask."""
 
     def take(self, source: Source, transcript: Transcript, lane: int, now_ms: int) -> Taken:
         """Bring the session of a transcript up to it; each part of it is one transaction."""
+        taken = self._take(source, transcript, lane, now_ms)
+        recorded = self._recorded.get((source.name, transcript.path))
+        if recorded is not None and taken.outcome is Outcome.READ:
+            self._expect_no_more(source, transcript)
+            with self._store.transaction():
+                self._store.number_unrecorded(recorded)
+        return taken
+
+    def _take(self, source: Source, transcript: Transcript, lane: int, now_ms: int) -> Taken:
         known = self._store.file(source.name, transcript.path)
         since = known.checkpoint if known else None
         kept = known.session if known and not self._forgotten.is_of(known) else None
@@ -139,13 +151,21 @@ class Intake:
         self._recorded = {
             source_and_path: recorded
             for source_and_path, recorded in self._recorded.items()
-            if not self._store.is_read(*source_and_path)
+            if os.path.lexists(source_and_path[1])
         }
         for source, transcript in found:
             recorded = source.recorded_session(transcript)
             if recorded is not None:
                 self._recorded[source.name, transcript.path] = recorded
-        self._store.expect_records(set(self._recorded.values()))
+        self._expected = Counter(self._recorded.values())
+        self._store.expect_records(self._expected)
+
+    def _expect_no_more(self, source: Source, transcript: Transcript) -> None:
+        """A record was read, or is none, or is forgotten."""
+        recorded = self._recorded.pop((source.name, transcript.path))
+        self._expected[recorded] -= 1
+        if not self._expected[recorded]:
+            del self._expected[recorded]
 
     def _learn(self, project: Path, session: int | None) -> None:
         """Learn a project's numbers where a session that is new, or in another project than before, may get one."""
@@ -230,7 +250,7 @@ class Intake:
             session = known.session if known else None
             self._store.put_file(source.name, transcript, session, known.checkpoint if known else None)
             if known is not None and known.is_gone and session is not None:
-                self._store.set_deleted(session, False)
+                self._store.set_back(session)
 
     def _count(self, source: Source, transcript: Transcript, skipped: Skipped, now_ms: int) -> None:
         with self._store.transaction():

@@ -27,15 +27,18 @@ class Relations:
     # Twins.
 
     def pair(self, agent_session: str | None) -> list[tuple[int, bool]]:
-        """Find the record that answers for an agent's own session.
+        """Find the record that answers for an agent's own session: the first started of those whose files are there.
 
         Answers the transcripts that have another one now than before, each with whether it has one.
         """
         if agent_session is None:
             return []
-        record = self._db.execute(
-            "SELECT min(id) FROM sessions WHERE source = ? AND agent_session = ?", (CYDONIA, agent_session)
-        ).fetchone()[0]
+        found = self._db.execute(
+            "SELECT id FROM sessions WHERE source = ? AND agent_session = ? AND is_deleted = 0"
+            " ORDER BY started IS NULL, started, key LIMIT 1",
+            (CYDONIA, agent_session),
+        ).fetchone()
+        record = None if found is None else found[0]
         changed = [
             row[0]
             for row in self._db.execute(
@@ -48,10 +51,13 @@ class Relations:
         return [(session, record is not None) for session in changed]
 
     def part_from_the_gone(self) -> None:
-        """A transcript whose record is no longer kept is an ordinary session."""
-        self._db.execute(
-            "UPDATE sessions SET twin_of = NULL WHERE twin_of IS NOT NULL AND twin_of NOT IN (SELECT id FROM sessions)"
-        )
+        """Give transcripts whose record has no file any more, or is not kept, another one, or else none."""
+        parted = self._db.execute(
+            "SELECT DISTINCT session_id FROM sessions t WHERE twin_of IS NOT NULL"
+            " AND NOT EXISTS (SELECT 1 FROM sessions r WHERE r.id = t.twin_of AND r.is_deleted = 0)"
+        ).fetchall()
+        for (agent_session,) in parted:
+            self.pair(agent_session)
 
     # Subagents.
 

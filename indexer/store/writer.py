@@ -208,13 +208,16 @@ class StoreWriter:
     def mint_missing(self) -> None:
         """Give numbers to all sessions that are to have one of ours and have none, the oldest start first.
 
-        To be called when records may be gone: what was a twin of one is an ordinary session then.
+        To be called when records, or their files, may be gone: what was a twin of one is an ordinary session then.
         """
         self._relations.part_from_the_gone()
+        self._number_missing()
+
+    def _number_missing(self, among: str = "", values: tuple[str, ...] = ()) -> None:
         missing = self._db.execute(
             "SELECT id, session_id FROM sessions WHERE number IS NULL AND source <> ?"
-            " AND parent_id IS NULL AND twin_of IS NULL ORDER BY started IS NULL, started, id",
-            (CYDONIA,),
+            f" AND parent_id IS NULL AND twin_of IS NULL {among} ORDER BY started IS NULL, started, id",
+            (CYDONIA, *values),
         ).fetchall()
         for session, session_id in missing:
             if session_id not in self._recorded:
@@ -230,8 +233,12 @@ class StoreWriter:
         self.mint([session])
 
     def expect_records(self, agent_sessions: Collection[str]) -> None:
-        """Name the agents' own sessions of which records were seen that are not stored yet: they get no numbers."""
+        """Name the agents' own sessions of which records were seen that are not read yet: they get no numbers."""
         self._recorded = agent_sessions
+
+    def number_unrecorded(self, agent_session: str) -> None:
+        """Give a number to a session of which a record was expected that turned out to be none, or of another."""
+        self._number_missing("AND id_lower = ? AND session_id = ?", (agent_session.lower(), agent_session))
 
     def _settle_number(self, session: int) -> None:
         """Subagents and twins take no number; every other session whose source gives none gets one of ours."""
@@ -347,11 +354,14 @@ class StoreWriter:
         else:
             ids = {facts.agent_session, agent_session_before} if source == CYDONIA else set()
         for agent_session in ids:
-            for changed, is_twin in self._relations.pair(agent_session):
-                if is_twin:
-                    self._settle_number(changed)
-                else:
-                    self._number_back(changed)
+            self._pair(agent_session)
+
+    def _pair(self, agent_session: str | None) -> None:
+        for changed, is_twin in self._relations.pair(agent_session):
+            if is_twin:
+                self._settle_number(changed)
+            else:
+                self._number_back(changed)
 
     def _free_handle(self, source: str, key: str) -> str:
         """`s` and 12 hex digits of the identity; of two that agree in them the later one gets others."""
@@ -386,10 +396,10 @@ class StoreWriter:
                 "UPDATE chunks SET lane = ?, sequence = ? WHERE id = ?", (lane, self._next_sequence(), chunk)
             )
 
-    def set_deleted(self, session: int, is_deleted: bool) -> None:
-        self._db.execute(
-            "UPDATE sessions SET is_deleted = ?1 WHERE id = ?2 OR side_of = ?2", (int(is_deleted), session)
-        )
+    def set_back(self, session: int) -> None:
+        """The file of a session that was marked deleted is there again, as it was."""
+        self._db.execute("UPDATE sessions SET is_deleted = 0 WHERE id = ?1 OR side_of = ?1", (session,))
+        self._pair(self._db.execute("SELECT agent_session FROM sessions WHERE id = ?", (session,)).fetchone()[0])
 
     def apply(self, session: int, part: Part | Side, lane: int) -> int:
         """Store the changes of a part; returns how many chunks were written."""
@@ -582,11 +592,6 @@ class StoreWriter:
             if titles.get(session_id, title) != title
         ]
 
-    def is_read(self, source: str, path: Path) -> bool:
-        """Whether a file belongs to a session, and was read to its end as it was then."""
-        rows = self._files("source = ? AND path = ? AND session IS NOT NULL", (source, os.fsencode(path)))
-        return bool(rows) and rows[0].signature[1] != UNREAD_NS
-
     def paths_of_root(self, source: str, root: Path) -> list[bytes]:
         """The files that a root had when it was last looked at."""
         rows = self._db.execute(
@@ -646,7 +651,11 @@ class StoreWriter:
         )
 
     def set_gone(self, source: str, path: bytes) -> None:
-        """The file is no longer there; what was read from it stays, marked deleted."""
+        """The file is no longer there; what was read from it stays, marked deleted.
+
+        The twin of a record becomes an ordinary session by `mint_missing`, which is to be called when all that
+        is gone is known: numbers are given in the order in which sessions were started.
+        """
         self._db.execute("UPDATE files SET is_gone = 1 WHERE source = ? AND path = ?", (source, path))
         self._db.execute(
             "WITH gone AS (SELECT session FROM files f WHERE source = ? AND path = ?"
