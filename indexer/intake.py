@@ -81,9 +81,11 @@ class Intake:
         try:
             for part in source.read(transcript, since):
                 if taken.session is None:
-                    gone = self._forgotten.covering(source.name, part.facts, _first_item(part), known)
-                    if gone is not None:
+                    first = _first_item(part)
+                    gone = self._forgotten.covering(source.name, part.facts, first, known)
+                    if gone is not None or self._forgotten.has_parent_of(source.name, part.facts):
                         with self._store.transaction():
+                            gone = gone or self._forgotten.bury_unread(source.name, part.facts, first)
                             self._store.put_file(source.name, transcript, gone, None)
                         return taken
                 self._learn(part.facts.project, taken.session)

@@ -107,7 +107,8 @@ class Pipeline:
                 self._store,
                 self.commands,
                 self.schedule.wake,
-                keeps_deleted=settings.history.keep_deleted or is_brief,
+                keeps_deleted=settings.history.keep_deleted,
+                is_brief=is_brief,
             )
             opened.pop_all()  # `close` sees to them from here on
         self._intake = Intake(self._store, self._read_registry)
@@ -118,6 +119,8 @@ class Pipeline:
         self._last_live_commit = self._last_disk_check = self._last_progress = 0.0
         self._is_live_behind = False
         """Whether more is due for `live` than one commit takes."""
+        self._has_looked = False
+        """Whether it was looked through folders since it was last asked what forgotten sessions left behind."""
         self._registry_due: dict[Path, tuple[float, int]] = {}
         self.stands_still: str | None = None
         self._free_share_of_floor = 1.0
@@ -138,6 +141,7 @@ class Pipeline:
         """Look through the folders, all or those named, and plan what is to be read."""
         if only is None:
             self._follower.check()
+        self._has_looked = True
         total = Survey()
         new: list[tuple[Source, Transcript]] = []
         checked_ms = _now_ms()
@@ -299,8 +303,13 @@ class Pipeline:
         return self._forgetting.waits_for
 
     def _step_forget(self) -> bool:
-        if not self._backlog and self.schedule.next_due() is None and self._forgetting.note_gone():
-            return True
+        if not self._backlog and self.schedule.next_due() is None:
+            if self._forgetting.note_gone():
+                return True
+            if self._has_looked and not self.commands.are_open:
+                self._has_looked = False
+                if self._forgetting.note_left_behind():
+                    return True
         has_moved, self._follower = self._forgetting.step(self._follower)
         return has_moved
 

@@ -157,5 +157,31 @@ class Relations:
         return {session}
 
 
+PARENT_FIRST = "substr(c.key, 1, length(s.key) + 1) = s.key || '/' DESC, s.project = c.project DESC, s.id"
+"""Orders sessions `s` with the id that a subagent `c` gives of its parent: the one whose key its own begins with."""
+
+
+def family(db: sqlite3.Connection, session: int) -> list[int]:
+    """A session and all that it started, itself first: subagents, theirs in turn, and what lies in its file."""
+    found = {session: None}
+    waiting = [session]
+    while waiting:
+        started = db.execute(
+            "SELECT child.id FROM sessions o JOIN sessions child"
+            " ON child.parent_id = o.session_id AND child.source = o.source WHERE o.id = ?1 AND o.session_id <> ''"
+            # The child once more, as an ORDER BY cannot name it from outside. The plus keeps SQLite from going through
+            # all sessions of the source.
+            " AND o.id = (SELECT s.id FROM sessions c JOIN sessions s ON +s.source = c.source"
+            "  AND s.id_lower = o.id_lower AND s.session_id = c.parent_id AND s.id <> c.id"
+            f"  WHERE c.id = child.id ORDER BY {PARENT_FIRST} LIMIT 1)"
+            " UNION SELECT id FROM sessions WHERE side_of = ?1",
+            (waiting.pop(),),
+        ).fetchall()
+        new = [one for (one,) in started if one not in found]
+        found |= dict.fromkeys(new)
+        waiting += new
+    return list(found)
+
+
 FIRST_IS_ORIGINAL = "t.is_copy, s.forked_from IS NOT NULL, s.started IS NULL, s.started, s.id, t.turn"
 """Orders turns `t` of one origin, in sessions `s`: what was not brought along, what is in no fork, the older."""
