@@ -23,6 +23,8 @@ class Doomed:
     title: str
     family: tuple[Member, ...]
     """The session itself, then its subagents, and theirs."""
+    twins: tuple[str, ...] = ()
+    """Of a record: the transcripts of the same session that stay, and answer for it from then on."""
 
     @property
     def session(self) -> int:
@@ -74,9 +76,13 @@ def sessions_to_forget(
         if key not in covered:
             heads.add(key)
             covered.update(member.session for member in families[key])
-    return [
-        Doomed(names.of(one), one.title, tuple(families[session])) for session, one in found.items() if session in heads
-    ]
+    doomed = []
+    for key, one in found.items():
+        if key in heads:
+            twins = store.sessions(Condition("s.twin_of = ?", (key,)), "ORDER BY s.id")
+            staying = tuple(names.of(twin) for twin in twins if twin.id not in covered)
+            doomed.append(Doomed(names.of(one), one.title, tuple(families[key]), staying))
+    return doomed
 
 
 def told_beforehand(doomed: Sequence[Doomed]) -> list[str]:
@@ -93,6 +99,11 @@ def told_beforehand(doomed: Sequence[Doomed]) -> list[str]:
     if with_file:
         which = "its file is" if len(members) == 1 else f"of {counted(with_file, 'session')} the file is"
         lines.append(f"… {which} still there; it stays where it is, and is not read again")
+    lines += [
+        f"… what the agent itself wrote of {one.reference} stays and is found, unless it is named too: {twin}"
+        for one in doomed[:MAX_LISTED]
+        for twin in one.twins
+    ]
     return lines
 
 

@@ -11,6 +11,9 @@ import pytest
 
 import indexer.forget
 from indexer.store.schema import STORE_FILE
+from search_api.archive import Archive
+from search_api.caller import Caller
+from search_api.forgetting import told_beforehand
 from tests.belonging.forgetting import forget
 from tests.belonging.mixed import RECORD, Mixed, ids
 from tests.indexer.archives import write_record
@@ -83,6 +86,22 @@ def test_a_subagent_in_the_file_of_its_parent_that_is_forgotten_stays_away(mixed
     assert ids(mixed.listed(subagents="include")) == [SESSION]
     assert mixed.found("okapi", subagents="include") == []
     assert len(mixed.read(SESSION).parts) == 2
+
+
+def test_that_a_twin_stays_is_told_before_its_record_is_forgotten(mixed: Mixed) -> None:
+    write_record_of(mixed, SESSION)
+    mixed.claude.add(user("Find the zebra."))
+    mixed.index()
+    stays = f"… what the agent itself wrote of {RECORD} stays and is found, unless it is named too: {SESSION}"
+    with closing(Archive.open(mixed.settings())) as archive:
+        alone, both = (
+            told_beforehand(archive.sessions_to_forget(named, None, None, Caller()))
+            for named in ([RECORD], [RECORD, SESSION])
+        )
+    assert alone[-1] == stays
+    assert stays not in both
+    assert forget(mixed, RECORD, SESSION)[1] == (2, 2)
+    assert mixed.listed(source=["cydonia", "claude-code"]) == []
 
 
 # A session goes with what it started.

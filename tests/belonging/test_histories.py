@@ -6,6 +6,7 @@ started, for good. What is there in the end is what a fresh index makes of the f
 """
 
 import json
+import shutil
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import dataclass, field
@@ -14,6 +15,7 @@ from random import Random
 
 import pytest
 
+from indexer.follow import FOLDER_PREFIX
 from schemas.answers import SessionSummary
 from schemas.requests import SessionsRequest
 from search_api.archive import Archive
@@ -162,6 +164,12 @@ class History:
                 one.kept = one.turns if one.is_there else one.kept
                 one.is_deleted = one.kept is not None and not one.is_there
 
+    def lose_index(self) -> None:
+        """The index is made anew from the store."""
+        for folder in self.mixed.settings().data_dir.glob(f"{FOLDER_PREFIX}*"):
+            shutil.rmtree(folder)
+        self.index()
+
     def forget(self, named: list[Told], deleted_before: str | None = None) -> None:
         """Forget sessions, and see that what is announced is what goes and what is reported."""
         gone = [
@@ -198,6 +206,8 @@ class History:
         yield self.begin
         yield self.record
         yield self.move
+        if self.random.random() < 0.2:
+            yield self.lose_index
         yield from some(lambda one: one.is_there, self.grow)
         yield from some(lambda one: one.is_there, self.delete)
         yield from some(lambda one: not one.is_there, self.put)
