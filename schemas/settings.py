@@ -48,14 +48,26 @@ def default_codex_home() -> Path:
     return Path(os.environ.get("CODEX_HOME") or Path.home() / ".codex")
 
 
+def working_directory() -> Path:
+    """
+    Raises:
+        InvalidArgument: it was deleted, so that nothing can be said from there.
+    """
+    try:
+        return Path.cwd()
+    except FileNotFoundError as gone:
+        raise InvalidArgument("path", "the working directory was deleted; go to another, or pass whole paths") from gone
+
+
 def absolute(path: Path) -> Path:
     """The path with `~` expanded and made absolute; symbolic links stay, and it need not exist."""
-    return path.expanduser().absolute()
+    path = path.expanduser()
+    return path if path.is_absolute() else working_directory() / path
 
 
 def resolved(path: Path) -> Path:
     """The path with `~`, symbolic links and trailing slashes resolved; it need not exist."""
-    return Path(os.path.realpath(path.expanduser()))
+    return Path(os.path.realpath(absolute(path)))
 
 
 def _named(path: object) -> object:
