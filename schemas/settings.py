@@ -116,7 +116,14 @@ class CydoniaSettings(Section):
     )
 
 
-class TurnFileSettings(Section):
+class FolderSettings(Section):
+    """A source whose transcripts lie in folders; where none are named, in its usual ones."""
+
+    enabled: bool = True
+    folders: list[AbsolutePath] | None = None
+
+
+class TurnFileSettings(FolderSettings):
     """`[sources.turn-file]`"""
 
     enabled: bool = Field(default=True, description="Whether turn files are indexed.")
@@ -126,7 +133,7 @@ class TurnFileSettings(Section):
     )
 
 
-class ClaudeCodeSettings(Section):
+class ClaudeCodeSettings(FolderSettings):
     """`[sources.claude-code]`"""
 
     enabled: bool = Field(default=True, description="Whether Claude Code's transcripts are indexed.")
@@ -136,7 +143,7 @@ class ClaudeCodeSettings(Section):
     )
 
 
-class CodexSettings(Section):
+class CodexSettings(FolderSettings):
     """`[sources.codex]`"""
 
     enabled: bool = Field(default=True, description="Whether Codex threads are indexed.")
@@ -153,6 +160,12 @@ class SourcesSettings(Section):
     turn_file: TurnFileSettings = Field(default_factory=TurnFileSettings)
     claude_code: ClaudeCodeSettings = Field(default_factory=ClaudeCodeSettings)
     codex: CodexSettings = Field(default_factory=CodexSettings)
+
+    def in_folders(self, source: str) -> FolderSettings:
+        """The section of a source whose transcripts lie in folders, by the source's name."""
+        section = getattr(self, source.replace("-", "_"))
+        assert isinstance(section, FolderSettings)
+        return section
 
 
 class HistorySettings(Section):

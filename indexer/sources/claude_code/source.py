@@ -38,10 +38,12 @@ class ClaudeCodeSource:
 
     def __init__(self, folders: Sequence[Path], usual_folders: Sequence[Path] = ()) -> None:
         """The folders that hold `projects`, or are it: `folders` were named, the usual ones are looked into."""
-        named = [Root(places.projects_folder(folder), is_named=True) for folder in folders]
-        usual = [Root(places.projects_folder(folder)) for folder in usual_folders]
-        paths = {root.path for root in named}
-        self._roots = (*named, *(root for root in usual if root.path not in paths))
+        named = list(dict.fromkeys(map(places.projects_folder, folders)))
+        usual = dict.fromkeys(map(places.projects_folder, usual_folders))
+        self._roots = (
+            *(Root(path, is_named=True) for path in named),
+            *(Root(path) for path in usual if path not in named),
+        )
         self._beside = Beside()
 
     def roots(self) -> Sequence[Root]:

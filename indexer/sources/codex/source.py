@@ -29,7 +29,7 @@ from indexer.sources.codex.reading import Link, Reading, links_of, restored
 from indexer.sources.codex.state import State
 from indexer.sources.codex.titles import newest
 from indexer.sources.codex.values import fields
-from indexer.sources.files import listed
+from indexer.sources.files import holds
 
 if TYPE_CHECKING:
     from indexer.sources.codex.rollout import Rollout
@@ -56,11 +56,10 @@ class CodexSource:
     is_whole_record: ClassVar[bool] = False
     quiet_seconds: ClassVar[int | None] = STALE_SECONDS
 
-    def __init__(self, homes: Sequence[Path], usual_home: Path | None = None) -> None:
-        """`homes` were named by the user, the usual one is looked into if it is there."""
+    def __init__(self, homes: Sequence[Path], usual_homes: Sequence[Path] = ()) -> None:
+        """`homes` were named by the user, the usual ones are looked into if they are there."""
         named = list(dict.fromkeys(homes))
-        usual = [] if usual_home is None or usual_home in named else [usual_home]
-        self._homes = {path: Home(path) for path in [*named, *usual]}
+        self._homes = {path: Home(path) for path in dict.fromkeys((*named, *usual_homes))}
         self._roots = tuple(
             Root(path / folder, is_named=path in named and folder == SESSIONS)
             for path in self._homes
@@ -288,17 +287,7 @@ class CodexSource:
 def codex_home_of(folder: Path) -> Path | None:
     """The Codex home that a folder is, or whose `sessions` or `archived_sessions` it is, with threads in it."""
     candidates = [folder, folder.parent] if folder.name in FOLDERS else [folder]
-    return next((home for home in candidates if _holds_rollouts(home)), None)
-
-
-def _holds_rollouts(home: Path) -> bool:
-    for folder in FOLDERS:
-        try:
-            if next(listed(Root(home / folder), is_rollout), None) is not None:
-                return True
-        except OSError:
-            continue
-    return False
+    return next((home for home in candidates if any(holds(home / one, is_rollout) for one in FOLDERS)), None)
 
 
 class _Replaced(Exception):
