@@ -8,9 +8,10 @@ from typing import Any, Self
 from indexer.sources.base import Call, Change
 from indexer.sources.claude_code import tools
 from indexer.sources.claude_code.blocks import blocks_of, content_of, text_of
-from indexer.sources.claude_code.notices import Said, answer_error
+from indexer.sources.claude_code.notices import Said, answer_error, output_items
 from indexer.sources.claude_code.turns import Turns, TurnState
 from indexer.sources.claude_code.users import Message, Role, message_of
+from indexer.sources.pictures import first_words
 from indexer.sources.values import text
 from schemas.errors import quoted
 from schemas.items import Item, Kind, Status
@@ -142,7 +143,7 @@ class Conversation:
         state.tail = None
         state.recent = []
         if not state.title:
-            state.title = next((line.strip() for line in words.splitlines() if line.strip()), "")[:MAX_TITLE_CHARS]
+            state.title = first_words(words)[:MAX_TITLE_CHARS]
         self._turns.start(Item(Kind.USER, text=words, at_ms=at_ms), origin=origin, is_copy=is_copy)
 
     def mark(self, origin: str | None, is_copy: bool) -> None:
@@ -158,11 +159,12 @@ class Conversation:
         """What a line of the program's own says."""
         if said.unknown is not None:
             self._unknown(said.unknown)
-        if said.item is None or self.state.is_warm_up:
+        if not said.items or self.state.is_warm_up:
             return
         if said.is_retry and self.state.tail is not None and self.state.tail.kind == "retry":
             self._turns.drop_last()
-        self.add(said.item)
+        for item in said.items:
+            self.add(item)
         if said.is_retry:
             self.state.tail = _Tail("retry")
 
@@ -188,8 +190,9 @@ class Conversation:
                 pass
             case Role.SUMMARY | Role.NOTICE:
                 self._note(message.text, at_ms)
-            case Role.STDERR:
-                self.add(Item(Kind.PROCESS, output=message.text, at_ms=at_ms))
+            case Role.OUTPUT:
+                for item in output_items(message, at_ms):
+                    self.add(item)
             case Role.COMMAND:
                 self._note(message.text, at_ms)
                 state.tail = _Tail("command", message.text, at_ms, origin=origin, is_copy=is_copy)
@@ -306,7 +309,7 @@ class Conversation:
                 self._unknown(f"unknown block: {quoted(str(block.get('type')))}")
 
     def _take_text(self, words: str, answer: str | None, at_ms: int | None) -> None:
-        """Text of the agent, joined to that of the same answer where nothing stands between."""
+        """Text of the agent, on lines of its own joined to that of the same answer where nothing stands between."""
         if not words.strip():
             return
         state = self.state
@@ -314,7 +317,7 @@ class Conversation:
         is_same_answer = before is not None and before.kind == "text" and before.answer == answer
         if before is not None and is_same_answer and len(before.text) <= MAX_JOINED_CHARS:
             self._turns.drop_last()
-            words, at_ms = before.text + words, before.at_ms
+            words, at_ms = f"{before.text}\n{words}", before.at_ms
         self.add(Item(Kind.AGENT, text=words, at_ms=at_ms))
         if answer is not None:
             state.tail = _Tail("text", words, at_ms, answer)

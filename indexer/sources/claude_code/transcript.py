@@ -25,7 +25,7 @@ from schemas.items import Item, Kind
 from schemas.texts import collapsed
 from schemas.times import parse_iso
 
-CHECKPOINT_VERSION = 1
+CHECKPOINT_VERSION = 2
 
 MAX_SKIPPED = 1000
 """How many lines of one part are listed as not understood,"""

@@ -7,6 +7,7 @@ from typing import Any
 
 from indexer.decode import BadJson, decode
 from indexer.sources.codex.values import fields, has_image, joined, readable
+from indexer.sources.pictures import IMAGE
 from schemas.items import Status
 
 PROGRAM = "exec"
@@ -157,7 +158,7 @@ def result(output: Any) -> Result:
     if isinstance(output, str):
         text, code = _from_json(output)
     elif isinstance(output, list):
-        text = joined(output) or ("[Image]" if has_image(output) else "")
+        text = joined(output) or (IMAGE if has_image(output) else "")
     elif isinstance(output, dict):
         content = output.get("content", output.get("output"))
         text, code = _from_json(content) if isinstance(content, str) else (joined(content), None)

@@ -32,16 +32,29 @@ def test_each_block_stands_where_its_line_stands(written: Written) -> None:
 def test_adjacent_text_of_one_answer_is_joined_over_its_lines(written: Written) -> None:
     session = written.read(
         user("Who wrote it?"),
-        agent("The parser is by ", id="m1"),
+        agent("The parser is old.", id="m1"),
         {"type": "progress", "data": {"type": "hook_progress"}},
-        agent("two people", ".", id="m1"),
+        agent("Two people", "wrote it.", id="m1"),
         agent("Shall I go on?", id="m2"),
         agent("Without an id", id=None),
         agent("stay apart", id=None),
     )
     assert session.texts == [
-        ["Who wrote it?", "The parser is by two people.", "Shall I go on?", "Without an id", "stay apart"]
+        [
+            "Who wrote it?",
+            "The parser is old.\nTwo people\nwrote it.",
+            "Shall I go on?",
+            "Without an id",
+            "stay apart",
+        ]
     ]
+
+
+def test_words_of_two_blocks_never_become_one_word_or_one_line(written: Written) -> None:
+    session = written.read(
+        user([{"type": "text", "text": "tea"}, {"type": "text", "text": "pot"}]), agent("ket", "tle")
+    )
+    assert session.texts == [["tea\npot", "ket\ntle"]]
 
 
 def test_text_of_one_answer_with_a_tool_between_is_not_joined(written: Written) -> None:
@@ -55,7 +68,7 @@ def test_joined_text_goes_on_in_a_later_read(written: Written) -> None:
     session = written.read(user("u"), agent("One "))
     written.add(agent("sentence."))
     written.read_on(session)
-    assert session.texts == [["u", "One sentence."]]
+    assert session.texts == [["u", "One \nsentence."]]
 
 
 def test_empty_and_unreadable_blocks_are_ignored(written: Written) -> None:
