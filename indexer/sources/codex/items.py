@@ -122,7 +122,7 @@ def _call_output(thread: Thread, item: dict[str, Any], at_ms: int | None) -> Non
         item_ = Item(Kind.TOOL, status=told.status or Status.OK, output=told.output, at_ms=at_ms)
         thread.calls.note(id_, thread.add(item_), told)
         return
-    thread.calls.close(tool, told)
+    thread.calls.close(tool, told, at_ms)
     if tool.starts_agent and (agent := notices.started_agent(output)) is not None:
         thread.calls.note_agent(id_, tool, agent)
 
