@@ -1,36 +1,17 @@
 """What went to and from the model: `response_item`, and the items of files that have no envelope."""
 
-from collections.abc import Callable
 from typing import Any
 
 from indexer.sources.codex import lines, notices, prompts, tools
 from indexer.sources.codex.known import ITEM_KEYS
 from indexer.sources.codex.layers import AGENT, THINKING, USER
+from indexer.sources.codex.records import Records, Take
 from indexer.sources.codex.thread import Thread
 from indexer.sources.codex.tools import Call, Result
 from indexer.sources.codex.values import digest, fields, joined, readable
 from indexer.sources.values import text
 from schemas.errors import quoted
 from schemas.items import Item, Kind, Status
-
-
-def is_known(type_: str) -> bool:
-    """Whether a line without an envelope is an item."""
-    return type_ in _ITEMS or type_ in lines.IGNORED_ITEMS
-
-
-def take_item(thread: Thread, item: dict[str, Any], at_ms: int | None) -> None:
-    """Add what an item says to a thread. Of a copy that is left out only messages tell where it ends."""
-    type_ = item.get("type")
-    if not isinstance(type_, str) or type_ in lines.IGNORED_ITEMS:
-        return
-    take = _ITEMS.get(type_)
-    if take is None:
-        thread.unknown.type(f"response_item/{type_}")
-        return
-    thread.unknown.fields(item, ITEM_KEYS, f"{type_}.")
-    if not thread.copied.leaves_out or type_ in ("message", "agent_message"):
-        take(thread, item, at_ms)
 
 
 def _message(thread: Thread, item: dict[str, Any], at_ms: int | None) -> None:
@@ -138,9 +119,7 @@ def _image_generation_call(thread: Thread, item: dict[str, Any], at_ms: int | No
     thread.calls.take_lone("item", text(item.get("id")), call, Result(None, tools.event_status(item)), at_ms)
 
 
-_Take = Callable[[Thread, dict[str, Any], int | None], None]
-
-_ITEMS: dict[str, _Take] = {
+_ITEMS: dict[str, Take] = {
     "message": _message,
     "agent_message": _agent_message,
     "reasoning": _reasoning,
@@ -154,3 +133,5 @@ _ITEMS: dict[str, _Take] = {
     "web_search_call": _web_search_call,
     "image_generation_call": _image_generation_call,
 }
+
+ITEMS = Records("response_item", _ITEMS, lines.IGNORED_ITEMS, ITEM_KEYS, ends_of_copies={"message", "agent_message"})

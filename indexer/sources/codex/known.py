@@ -40,3 +40,10 @@ EVENT_KEYS = frozenset(
         *("name", "role", "stream", "event_id", "occurred_at_ms", "agent_thread_id", "agent_path", "ordinal"),
     }
 )
+
+SHOWN_KEYS = EVENT_KEYS | frozenset(
+    {
+        *("content", "summary_text", "raw_content", "server", "review", "data", "title", "summary", "results"),
+        *("command_actions", "memory_citation", "agents_states", "receiver_threads"),
+    }
+)

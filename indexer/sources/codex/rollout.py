@@ -5,9 +5,9 @@ from typing import Any
 
 from indexer.sources.codex import lines
 from indexer.sources.codex.copied import Copied
-from indexer.sources.codex.events import take_event
+from indexer.sources.codex.events import EVENTS
 from indexer.sources.codex.header import Header, header_from_name, header_of, is_bare_header
-from indexer.sources.codex.items import is_known, take_item
+from indexer.sources.codex.items import ITEMS
 from indexer.sources.codex.known import ENVELOPE_KEYS, HEADER_KEYS, HISTORY_MODES
 from indexer.sources.codex.layers import AGENT, THINKING
 from indexer.sources.codex.lines import Head, Sort
@@ -105,11 +105,11 @@ class Rollout:
         if not isinstance(payload, dict):
             if "payload" in value:
                 self.thread.unknown.skip('"payload" is no object')
-            elif not is_known(type_):
+            elif not ITEMS.knows(type_):
                 self.thread.unknown.type(type_)
             else:
                 self._need_header()
-                take_item(self.thread, value, self.thread.time(value.get("timestamp")))
+                ITEMS.take(self.thread, value, self.thread.time(value.get("timestamp")))
             return
         self.thread.unknown.fields(value, ENVELOPE_KEYS, "")
         at_ms = self.thread.time(value.get("timestamp"))
@@ -122,9 +122,9 @@ class Rollout:
             return
         match type_:
             case "response_item":
-                take_item(self.thread, payload, at_ms)
+                ITEMS.take(self.thread, payload, at_ms)
             case "event_msg":
-                take_event(self.thread, payload, at_ms)
+                EVENTS.take(self.thread, payload, at_ms)
             case "turn_context":
                 self.thread.take_turn_id(text(payload.get("turn_id")), is_start=False)
             case "compacted":

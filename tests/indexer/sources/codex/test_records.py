@@ -168,6 +168,7 @@ def test_what_is_unknown_is_counted_by_its_name_and_hides_nothing(codex: CodexHo
         item("novel_item"),
         event("novel_event"),
         shown("NovelItem"),
+        shown("AgentMessage", content=[], novelty=1),
         item("message", role="narrator", content=[]),
         {**agent("a"), "extra": 1},
         item("function_call", name="exec_command", arguments="{}", call_id="c1", novelty=1),
@@ -176,6 +177,7 @@ def test_what_is_unknown_is_counted_by_its_name_and_hides_nothing(codex: CodexHo
     )
     assert session.texts[0][1] == "a"
     assert sorted(session.why_skipped) == [
+        "unknown field: AgentMessage.novelty",
         "unknown field: error.novelty",
         "unknown field: extra",
         "unknown field: function_call.novelty",
