@@ -89,8 +89,8 @@ class Turns:
         self._pieces: dict[int, _Piece] = {}
         """By turn. The turn under way is among them, as this part may be what ends it."""
         self._patches: dict[tuple[int, int], Patch] = {}
-        self._replaced: list[tuple[int, Item]] = []
-        """Items of the turn under way, by index, that stand in the place of what an earlier part brought."""
+        self._replaced: list[Append] = []
+        """Items that stand in the place of what an earlier part brought."""
         if state.turn:
             self._pieces[state.turn] = self._piece(state.count, [])
 
@@ -185,7 +185,7 @@ class Turns:
         if index >= piece.first:
             piece.items[index - piece.first] = item
         else:
-            self._replaced.append((index, item))
+            self._replaced.append(self._replacement(index, item))
         state.open_tools = {
             id_: tool for id_, tool in state.open_tools.items() if (tool.turn, tool.index) != (state.turn, index)
         }
@@ -198,12 +198,15 @@ class Turns:
         """
         state = self.state
         yield from self._patches.values()
-        for index, item in self._replaced:
-            yield Append(state.turn, state.turn_ms, index, (item,), origin=state.origin, is_copy=state.is_copy)
+        yield from self._replaced
         for turn, piece in self._pieces.items():
             is_whole = piece.is_cut or (was_anew and (is_last or turn != state.turn))
             if piece.items or is_whole or piece.is_marked_anew:
                 yield Append(turn, piece.at_ms, piece.first, tuple(piece.items), is_whole, piece.origin, piece.is_copy)
+
+    def _replacement(self, index: int, item: Item) -> Append:
+        state = self.state
+        return Append(state.turn, state.turn_ms, index, (item,), origin=state.origin, is_copy=state.is_copy)
 
     def _piece(self, first: int, items: list[Item]) -> _Piece:
         return _Piece(self.state.turn_ms, first, items, self.state.origin, self.state.is_copy)

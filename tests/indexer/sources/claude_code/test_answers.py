@@ -154,6 +154,20 @@ def test_what_stands_behind_a_superseded_line_stays_where_it_is(written: Written
     assert "Wrong" not in str(session.turns)
 
 
+def test_what_is_superseded_in_a_later_read_is_dropped_from_its_own_turn(written: Written) -> None:
+    session = written.read(
+        user("u"),
+        agent("Wrong", id="m1", uuid="x1"),
+        system("model_refusal_fallback", content="another model answers"),
+    )
+    written.add(agent("Right", id="m2", supersedesUuids=["x1"]), user("v"), agent("a", id="m3"), agent("b", id="m4"))
+    written.read_on(session)
+    assert [[text for text in turn if text] for turn in session.texts] == [
+        ["u", "another model answers", "Right"],
+        ["v", "a", "b"],
+    ]
+
+
 def test_a_tool_of_the_servers_has_its_result_in_the_same_answer(written: Written) -> None:
     found = [
         {"type": "web_search_result", "title": "Parsing", "url": "https://example.org/p", "encrypted_content": "x"}
