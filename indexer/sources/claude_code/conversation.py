@@ -8,12 +8,13 @@ from typing import Any, Self
 from indexer.sources.base import Call, Change
 from indexer.sources.claude_code import tools
 from indexer.sources.claude_code.blocks import blocks_of, content_of, text_of
+from indexer.sources.claude_code.envelope import uuid_of
 from indexer.sources.claude_code.notices import Said, answer_error, output_items
 from indexer.sources.claude_code.turns import Turns, TurnState
 from indexer.sources.claude_code.users import Message, Role, message_of
 from indexer.sources.pictures import first_words
+from indexer.sources.unknown import Unknown
 from indexer.sources.values import text
-from schemas.errors import quoted
 from schemas.items import Item, Kind, Status
 
 MAX_JOINED_CHARS = 20_000
@@ -21,6 +22,8 @@ MAX_JOINED_CHARS = 20_000
 
 MAX_RECENT = 32
 """Lines of an answer that a later one can still take back."""
+
+_USER_BLOCKS = frozenset({"text", "image", "document", "tool_result"})
 
 MAX_TITLE_CHARS = 1000
 MAX_CALLS = 64
@@ -94,7 +97,7 @@ class Conversation:
         self,
         state: ConversationState,
         file_ms: int,
-        unknown: Callable[[str], None],
+        unknown: Unknown,
         full_output: Callable[[str], str | None],
         cwd: str | None,
     ) -> None:
@@ -158,7 +161,7 @@ class Conversation:
     def take_said(self, said: Said) -> None:
         """What a line of the program's own says."""
         if said.unknown is not None:
-            self._unknown(said.unknown)
+            self._unknown.skip(said.unknown)
         if not said.items or self.state.is_warm_up:
             return
         if said.is_retry and self.state.tail is not None and self.state.tail.kind == "retry":
@@ -170,6 +173,7 @@ class Conversation:
 
     def take_user(self, line: dict[str, Any], at_ms: int | None, *, origin: str | None, is_copy: bool) -> None:
         message = message_of(line)
+        self._unknown.parts(content_of(line), _USER_BLOCKS)
         state = self.state
         tail = state.tail
         if tail is not None and tail.kind == "command":
@@ -217,7 +221,7 @@ class Conversation:
             if words.strip() != "No response requested.":
                 self._note(answer_error(line, words), at_ms)
             return
-        id_, uuid = text(fields.get("id")), text(line.get("uuid"))
+        id_, uuid = text(fields.get("id")), uuid_of(line)
         self._begin_answer(id_)
         self._supersede(line.get("supersedesUuids"))
         first = self._next_index
@@ -306,7 +310,7 @@ class Conversation:
             case {"type": "thinking" | "redacted_thinking" | "fallback" | "text"}:
                 pass
             case _:
-                self._unknown(f"unknown block: {quoted(str(block.get('type')))}")
+                self._unknown.tell("block", block.get("type"))
 
     def _take_text(self, words: str, answer: str | None, at_ms: int | None) -> None:
         """Text of the agent, on lines of its own joined to that of the same answer where nothing stands between."""

@@ -10,7 +10,6 @@ from indexer.sources.codex.thread import Thread
 from indexer.sources.codex.tools import Call, Result
 from indexer.sources.codex.values import digest, fields, joined, readable
 from indexer.sources.values import text
-from schemas.errors import quoted
 from schemas.items import Item, Kind, Status
 
 
@@ -24,7 +23,7 @@ def _message(thread: Thread, item: dict[str, Any], at_ms: int | None) -> None:
             thread.layers.prefer(AGENT)
             thread.add(Item(Kind.AGENT, text=words, at_ms=at_ms))
     elif role not in ("assistant", "developer", "system"):
-        thread.unknown.skip(f"unknown role: {quoted(str(role))}")
+        thread.unknown.tell("role", role)
 
 
 def _user_item(thread: Thread, content: Any, at_ms: int | None) -> None:

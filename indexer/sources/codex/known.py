@@ -11,6 +11,9 @@ HEADER_KEYS = frozenset(
     }
 )
 
+KNOWN_VERSIONS = ("0.",)
+"""How versions of the program begin whose files were seen: there is a new one every week."""
+
 HISTORY_MODES = frozenset({"legacy", "paginated"})
 
 ITEM_KEYS = frozenset(

@@ -8,7 +8,7 @@ from indexer.sources.codex.copied import Copied
 from indexer.sources.codex.events import EVENTS
 from indexer.sources.codex.header import Header, header_from_name, header_of, is_bare_header
 from indexer.sources.codex.items import ITEMS
-from indexer.sources.codex.known import ENVELOPE_KEYS, HEADER_KEYS, HISTORY_MODES
+from indexer.sources.codex.known import ENVELOPE_KEYS, HEADER_KEYS, HISTORY_MODES, KNOWN_VERSIONS
 from indexer.sources.codex.layers import AGENT, THINKING
 from indexer.sources.codex.lines import Head, Sort
 from indexer.sources.codex.names import RolloutName
@@ -17,7 +17,6 @@ from indexer.sources.codex.thread import Thread
 from indexer.sources.line_objects import object_on
 from indexer.sources.values import text
 from indexer.tail import Line
-from schemas.errors import quoted
 
 
 class HasBase(Exception):
@@ -147,7 +146,10 @@ class Rollout:
             self.thread.unknown.fields(payload, HEADER_KEYS, "session_meta.")
             mode = payload.get("history_mode")
             if mode is not None and mode not in HISTORY_MODES:
-                self.thread.unknown.skip(f"unknown history_mode: {quoted(str(mode))}")
+                self.thread.unknown.tell("history_mode", mode)
+            version = payload.get("cli_version")
+            if version is not None and not (isinstance(version, str) and version.startswith(KNOWN_VERSIONS)):
+                self.thread.unknown.version(version)
             if self._is_base:
                 known = state.header
                 if known is not None and known.id == header.id and header.started_ms is not None:
