@@ -6,7 +6,8 @@ from typing import Any
 
 from indexer.sources.base import SessionFacts, Side
 from indexer.sources.claude_code.blocks import output_of
-from indexer.sources.claude_code.conversation import Conversation, ConversationState
+from indexer.sources.claude_code.conversation import Conversation
+from indexer.sources.claude_code.conversation_state import ConversationState
 from indexer.sources.claude_code.places import is_id
 from indexer.sources.claude_code.state import SideState
 from indexer.sources.values import text
@@ -90,4 +91,4 @@ class Sides:
     def _call_of(self, line: dict[str, Any]) -> str | None:
         message = line.get("message")
         prompt = output_of(message.get("content")) if isinstance(message, dict) else ""
-        return self._main.call_with_prompt(prompt) if prompt else None
+        return self._main.calls.call_with_prompt(prompt) if prompt else None

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Self
 
-from indexer.sources.claude_code.conversation import ConversationState
+from indexer.sources.claude_code.conversation_state import ConversationState
 from indexer.sources.claude_code.queue import Queue
 from indexer.sources.claude_code.seen import Seen
 from indexer.sources.claude_code.titles import Titles

@@ -9,7 +9,8 @@ from indexer.decode import BadJson, decode
 from indexer.sources.base import Part, SessionFacts, Transcript
 from indexer.sources.claude_code import places
 from indexer.sources.claude_code.blocks import output_of
-from indexer.sources.claude_code.conversation import Conversation, ConversationState
+from indexer.sources.claude_code.conversation import Conversation
+from indexer.sources.claude_code.conversation_state import ConversationState
 from indexer.sources.claude_code.envelope import (
     SIDECAR_KEYS,
     TREE_KEYS,
@@ -89,7 +90,7 @@ class Batch:
             skipped=tuple(self.unknown.skipped),
             turns=self._main.turn_count if was_anew and is_last else None,
             is_from_start=self._is_first,
-            calls=tuple(self._main.calls()),
+            calls=tuple(self._main.calls.agents.values()),
             sides=tuple(self._sides.parts(facts, was_anew=was_anew)),
         )
 
@@ -127,7 +128,7 @@ class Batch:
         if type_ == "progress":
             data = line.get("data")
             if isinstance(data, dict) and data.get("type") == "agent_progress":
-                self._main.take_progress(text(line.get("parentToolUseID")), text(data.get("agentId")))
+                self._main.calls.take_progress(text(line.get("parentToolUseID")), text(data.get("agentId")))
             return
         own_ms, uuid = time_of(line), uuid_of(line)
         if uuid is not None:
@@ -201,7 +202,7 @@ class Batch:
 
     def _take_cwd(self, cwd: str | None) -> None:
         if cwd and "\0" not in cwd:
-            self.state.cwd = self._main.cwd = cwd
+            self.state.cwd = self._main.calls.cwd = cwd
 
     def _blocks_before(self) -> Iterable[bytes]:
         return self._tail.blocks_before(self._tail.line_offset)

@@ -94,6 +94,11 @@ class Turns:
         if state.turn:
             self._pieces[state.turn] = self._piece(state.count, [])
 
+    @property
+    def next_index(self) -> int:
+        """Where the next item will stand, in the turn under way or before the first."""
+        return self.state.count if self.state.turn else len(self.state.leading)
+
     def start(self, item: Item | None, *, origin: str | None = None, is_copy: bool = False) -> None:
         """Begin a turn with its message, or without one."""
         state = self.state
