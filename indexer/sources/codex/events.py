@@ -3,7 +3,7 @@
 from typing import Any
 
 from indexer.sources.codex import lines, notices, prompts, tool_events
-from indexer.sources.codex.known import EVENT_KEYS, SHOWN_KEYS
+from indexer.sources.codex.known import EVENT_KEYS, PART_TYPES, SHOWN_KEYS
 from indexer.sources.codex.layers import AGENT, THINKING, USER
 from indexer.sources.codex.records import Records, Take
 from indexer.sources.codex.thread import Thread
@@ -40,6 +40,7 @@ def _event_thinking(thread: Thread, event: dict[str, Any], at_ms: int | None) ->
 
 
 def _shown_message(thread: Thread, item: dict[str, Any], at_ms: int | None) -> None:
+    thread.unknown.parts(item.get("content"), PART_TYPES)
     _shown_prompt(thread, "UserMessage", prompts.prompt_of_user_message(item.get("content")), at_ms)
 
 

@@ -3,7 +3,7 @@
 from typing import Any
 
 from indexer.sources.codex import lines, notices, prompts, tools
-from indexer.sources.codex.known import ITEM_KEYS
+from indexer.sources.codex.known import ITEM_KEYS, PART_TYPES
 from indexer.sources.codex.layers import AGENT, THINKING, USER
 from indexer.sources.codex.records import Records, Take
 from indexer.sources.codex.thread import Thread
@@ -15,6 +15,7 @@ from schemas.items import Item, Kind, Status
 
 def _message(thread: Thread, item: dict[str, Any], at_ms: int | None) -> None:
     role, content = item.get("role"), item.get("content")
+    thread.unknown.parts(content, PART_TYPES)
     if role == "user":
         _user_item(thread, content, at_ms)
     elif role == "assistant" and not thread.copied.leaves_out:
@@ -49,6 +50,7 @@ def _user_item(thread: Thread, content: Any, at_ms: int | None) -> None:
 
 def _agent_message(thread: Thread, item: dict[str, Any], at_ms: int | None) -> None:
     """A message between agents: what a subagent is sent is its task."""
+    thread.unknown.parts(item.get("content"), PART_TYPES)
     words = joined(item.get("content")).strip()
     if not words or notices.is_encrypted(words):
         return
@@ -93,6 +95,7 @@ def _tool_search_call(thread: Thread, item: dict[str, Any], at_ms: int | None) -
 
 def _call_output(thread: Thread, item: dict[str, Any], at_ms: int | None) -> None:
     output = item.get("output")
+    thread.unknown.parts(output, PART_TYPES)
     if item.get("type") == "tool_search_output":
         output = readable(item.get("tools") or "")
     id_, told = text(item.get("call_id")), tools.result(output)

@@ -50,3 +50,11 @@ SHOWN_KEYS = EVENT_KEYS | frozenset(
         *("command_actions", "memory_citation", "agents_states", "receiver_threads"),
     }
 )
+
+PART_TYPES = frozenset(
+    {
+        *("input_text", "output_text", "text", "Text", "refusal", "input_image", "image", "local_image", "skill"),
+        *("mention", "encrypted_content"),
+    }
+)
+"""Of what the content of messages and outputs is made."""

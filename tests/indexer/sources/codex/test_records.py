@@ -192,6 +192,30 @@ def test_what_is_unknown_is_counted_by_its_name_and_hides_nothing(codex: CodexHo
     ]
 
 
+@pytest.mark.parametrize(
+    "told",
+    [
+        item("message", role="user", content=[{"type": "input_scent"}, {"type": "input_text", "text": "Two"}]),
+        item("message", role="assistant", content=[{"type": "input_scent"}, {"type": "output_text", "text": "Two"}]),
+        item("agent_message", author="a", recipient="b", content=[{"type": "input_scent"}]),
+        item("function_call_output", call_id="c1", output=[{"type": "input_scent"}]),
+        shown("UserMessage", content=[{"type": "input_scent"}, {"type": "text", "text": "Two"}]),
+    ],
+)
+def test_a_part_of_a_message_that_is_unknown_is_counted_by_its_type(codex: CodexHome, told: Line) -> None:
+    assert codex.session(*ONE, told).why_skipped == ["unknown block: input_scent"]
+
+
+@pytest.mark.parametrize("version", ["0.12.0", "0.154.0-alpha.3", "0.999.1", None])
+def test_versions_that_were_seen_are_known(codex: CodexHome, version: str | None) -> None:
+    assert codex.session(*ONE, header=meta(cli_version=version)).skipped == []
+
+
+@pytest.mark.parametrize("version", ["1.0.0", "next", 7])
+def test_other_versions_are_counted(codex: CodexHome, version: object) -> None:
+    assert len(codex.session(*ONE, header=meta(cli_version=version)).skipped) == 1
+
+
 def test_what_is_unknown_is_counted_with_bounds(codex: CodexHome) -> None:
     session = codex.session(
         *ONE, *[line("n" * 500, {})] * 1000, *[line(f"t{number}", {}) for number in range(1000)], agent("a")
