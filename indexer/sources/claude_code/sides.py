@@ -76,6 +76,7 @@ class Sides:
                     title=conversation.state.title,
                     started_ms=conversation.state.started_ms,
                     forked_from=None,
+                    aliases=(),
                     parent_id=facts.session_id,
                     parent_call=side.call,
                 ),

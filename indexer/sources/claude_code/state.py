@@ -49,6 +49,8 @@ class FileState:
     agent_title: str = ""
     """What a subagent was to do, in a few words."""
     forked_from: str | None = None
+    aliases: list[str] = field(default_factory=list)
+    """Sessions that lines say they are of, which are not that of the file."""
     version: str = ""
     pr_url: str = ""
     titles: Titles = field(default_factory=Titles)

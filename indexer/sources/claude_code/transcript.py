@@ -16,6 +16,7 @@ from indexer.sources.claude_code.envelope import (
     TREE_KEYS,
     is_known_version,
     origin_of,
+    other_session_of,
     time_of,
     uuid_of,
 )
@@ -31,6 +32,9 @@ from indexer.sources.values import text
 from indexer.tail import Line, Position, Tail
 from schemas.items import Item, Kind
 from schemas.texts import collapsed
+
+MAX_ALIASES = 16
+"""So many other sessions that lines say they are of are remembered."""
 
 _TREE_TYPES = frozenset({"user", "assistant", "system", "attachment", "progress"})
 
@@ -117,6 +121,7 @@ class Batch:
             forked_from=state.forked_from,
             parent_id=state.parent_id,
             parent_call=state.parent_call,
+            aliases=tuple(state.aliases),
         )
 
     # Lines of the tree.
@@ -191,6 +196,9 @@ class Batch:
         fork = line.get("forkedFrom")
         if state.forked_from is None and isinstance(fork, dict):
             state.forked_from = text(fork.get("sessionId"))
+        other = other_session_of(line, self._place)
+        if other is not None and is_id(other) and other not in state.aliases and len(state.aliases) < MAX_ALIASES:
+            state.aliases = [*state.aliases, other]
         if self._place.is_subagent and state.parent_id is None:
             state.parent_id = self._place.parent or text(line.get("sessionId"))
         version = text(line.get("version"))
