@@ -12,6 +12,7 @@ from indexer.sources.claude_code.envelope import uuid_of
 from indexer.sources.claude_code.notices import Said, answer_error, output_items
 from indexer.sources.claude_code.turns import Turns
 from indexer.sources.claude_code.users import Role, message_of
+from indexer.sources.claude_code.wrappers import unwrapped
 from indexer.sources.pictures import first_words
 from indexer.sources.unknown import Unknown
 from indexer.sources.values import text
@@ -75,7 +76,7 @@ class Conversation:
         state.tail = None
         state.recent = []
         if not state.title:
-            state.title = first_words(words)[:MAX_TITLE_CHARS]
+            state.title = first_words(unwrapped(words) or words)[:MAX_TITLE_CHARS]
         self._turns.start(Item(Kind.USER, text=words, at_ms=at_ms), origin=origin, is_copy=is_copy)
 
     def mark(self, origin: str | None, is_copy: bool) -> None:

@@ -31,7 +31,7 @@ class ConversationState:
     last_ms: int | None = None
     """The time that a line without one gets."""
     title: str = ""
-    """The first message's first line."""
+    """The first line of the first message that has one, without tags around it."""
     answer_id: str | None = None
     """The answer that is being written, in one line a block."""
     is_warm_up: bool = False

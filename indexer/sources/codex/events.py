@@ -113,6 +113,7 @@ _EVENTS: dict[str, Take] = {
     "collab_waiting_end": tool_events.collab_end,
     "collab_close_end": tool_events.collab_end,
     "collab_resume_end": tool_events.collab_end,
+    "sub_agent_activity": tool_events.agent_activity,
 }
 
 _SHOWN: dict[str, Take] = {
@@ -128,6 +129,7 @@ _SHOWN: dict[str, Take] = {
     "ImageView": tool_events.view_image,
     "ImageGeneration": tool_events.image_end,
     "CollabAgentToolCall": tool_events.collab_end,
+    "SubAgentActivity": tool_events.agent_activity,
     "ContextCompaction": _compaction_event,
     "EnteredReviewMode": _noticed,
     "ExitedReviewMode": _noticed,
@@ -136,7 +138,5 @@ _SHOWN: dict[str, Take] = {
 EVENTS = Records(
     "event_msg", _EVENTS, lines.IGNORED_EVENTS, EVENT_KEYS, ends_of_copies=lines.PROMPT_EVENTS | lines.TASK_EVENTS
 )
-SHOWN = Records(
-    "item_completed", _SHOWN, {"SubAgentActivity", "HookPrompt"}, SHOWN_KEYS, ends_of_copies={"UserMessage"}
-)
+SHOWN = Records("item_completed", _SHOWN, {"HookPrompt"}, SHOWN_KEYS, ends_of_copies={"UserMessage"})
 """The items of `item_completed`."""

@@ -225,7 +225,7 @@ def test_the_users_own_command_is_a_tool_and_no_turn(written: Written) -> None:
         user("first"),
         agent("Yes."),
         user("<bash-input>ls -la</bash-input>"),
-        user("<bash-stdout>a.rs</bash-stdout><bash-stderr>one warning</bash-stderr>"),
+        user("<bash-stdout>\x1b[34ma.rs\x1b[0m</bash-stdout><bash-stderr>one warning</bash-stderr>"),
         agent("I see.", id="m2"),
     )
     assert session.said == [[("user", "first"), ("agent", "Yes."), ("tool", "ls -la"), ("agent", "I see.")]]

@@ -18,6 +18,7 @@ from tests.indexer.sources.codex.rollouts import (
     second,
     shown,
     user,
+    user_item,
 )
 
 ONE = user("One")
@@ -34,6 +35,14 @@ def test_without_items_what_the_agent_says_is_taken_from_events(codex: CodexHome
     paginated = codex.session(*ONE, shown("AgentMessage", content=[{"type": "Text", "text": "a"}]))
     plan = codex.session(*ONE, shown("Plan", text="a"))
     assert legacy.texts == paginated.texts == plan.texts == [["One", "a"]]
+
+
+def test_words_of_two_parts_never_become_one_word_or_one_line(codex: CodexHome) -> None:
+    parts = [{"type": "output_text", "text": text} for text in ("ket", "tle")]
+    shown_parts = [{"type": "text", "text": text} for text in ("tea", "pot")]
+    session = codex.session(shown("UserMessage", content=shown_parts), item("message", role="assistant", content=parts))
+    assert session.texts == [["tea\npot", "ket\ntle"]]
+    assert codex.session(user_item("tea", "pot")).texts == [["tea\npot"]]
 
 
 def test_commentary_and_final_answer_are_both_what_the_agent_says(codex: CodexHome) -> None:
@@ -146,6 +155,7 @@ def test_a_compaction_is_told_by_its_first_bytes_however_its_line_goes_on(codex:
         event("task_started", turn_id="T1"),
         event("turn_started", turn_id="T1"),
         event("turn_complete", turn_id="T1", last_agent_message="a"),
+        shown("HookPrompt", fragments=[]),
         event("sub_agent_activity", agent_thread_id="x", kind="started"),
         shown("SubAgentActivity", kind="started"),
         item("ghost_snapshot", ghost_commit={"id": "abc"}),

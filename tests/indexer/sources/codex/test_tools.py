@@ -512,6 +512,8 @@ def test_a_dynamic_tool_is_opened_and_closed_by_events(codex: CodexHome) -> None
         output(json.dumps({"agent_id": "a-thread", "nickname": "Scout"})),
         event("collab_agent_spawn_end", call_id="c1", new_thread_id="a-thread", prompt="Look around"),
         shown("CollabAgentToolCall", "c1", tool="spawn_agent", receiver_thread_ids=["a-thread"], prompt="Look around"),
+        event("sub_agent_activity", call_id="c1", agent_thread_id="a-thread", kind="started"),
+        shown("SubAgentActivity", "c1", agent_thread_id="a-thread", kind="started"),
     ],
 )
 def test_a_call_that_starts_an_agent_names_its_thread(codex: CodexHome, told: Line) -> None:
