@@ -22,7 +22,7 @@ MAX_JOINED_CHARS = 20_000
 """A piece of an answer is joined to the one before it as long as that is not longer, as it must be remembered."""
 
 MAX_RECENT = 32
-"""Lines of an answer that a later one can still take back."""
+"""So many of the latest lines of answers can still be taken back."""
 
 _USER_BLOCKS = frozenset({"text", "image", "document", "tool_result"})
 
@@ -74,7 +74,6 @@ class Conversation:
             state.unlinked = []
         state.is_warm_up = False
         state.tail = None
-        state.recent = []
         if not state.title:
             state.title = first_words(unwrapped(words) or words)[:MAX_TITLE_CHARS]
         self._turns.start(Item(Kind.USER, text=words, at_ms=at_ms), origin=origin, is_copy=is_copy)
@@ -160,8 +159,8 @@ class Conversation:
         first = self._turns.next_index
         for block in blocks_of(fields.get("content")):
             self._take_block(block, id_ or uuid, at_ms)
-        if uuid is not None and self._turns.next_index > first:
-            self.state.recent = [*self.state.recent, (uuid, first, self._turns.next_index - first)][-MAX_RECENT:]
+        if uuid is not None and (count := self._turns.next_index - first) > 0:
+            self.state.recent = [*self.state.recent, (uuid, self.turn_count, first, count)][-MAX_RECENT:]
 
     def _note(self, words: str, at_ms: int | None) -> None:
         if words.strip():
@@ -195,16 +194,16 @@ class Conversation:
         state = self.state
         taken = set(filter(None, map(text, uuids))) if isinstance(uuids, list) else set()
         while taken and state.recent:
-            uuid, first, count = state.recent[-1]
-            if uuid not in taken or first + count != state.turns.count:
+            uuid, turn, first, count = state.recent[-1]
+            if uuid not in taken or (turn, first + count) != (state.turns.turn, state.turns.count):
                 break
             for _ in range(count):
                 self._turns.drop_last()
             state.recent.pop()
             state.tail = None
-        for uuid, first, count in state.recent if taken else ():
+        for uuid, turn, first, count in state.recent if taken else ():
             for index in range(first, first + count) if uuid in taken else ():
-                self._turns.replace(index, Item(Kind.THINKING, text=""))
+                self._turns.replace(turn, index, Item(Kind.THINKING, text=""))
                 state.tail = None
         state.recent = [one for one in state.recent if one[0] not in taken]
 

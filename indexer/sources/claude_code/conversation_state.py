@@ -36,8 +36,8 @@ class ConversationState:
     """The answer that is being written, in one line a block."""
     is_warm_up: bool = False
     tail: Tail | None = None
-    recent: list[tuple[str, int, int]] = field(default_factory=list)
-    """Lines of answers in this turn: uuid, index of the first item, number of items."""
+    recent: list[tuple[str, int, int, int]] = field(default_factory=list)
+    """The latest lines of answers: uuid, turn, index of the first item, number of items."""
     shell_tool: str | None = None
     """The key under which the user's own command waits for its output."""
     prompts: list[tuple[str, str]] = field(default_factory=list)
@@ -60,6 +60,6 @@ class ConversationState:
         state = cls(**value)
         state.turns = TurnState.from_json(value["turns"])
         state.tail = None if value["tail"] is None else Tail(**value["tail"])
-        state.recent = [(uuid, index, count) for uuid, index, count in value["recent"]]
+        state.recent = [(uuid, turn, index, count) for uuid, turn, index, count in value["recent"]]
         state.prompts = [(prompt, id_) for prompt, id_ in value["prompts"]]
         return state

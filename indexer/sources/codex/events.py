@@ -78,7 +78,7 @@ def _noticed(thread: Thread, event: dict[str, Any], at_ms: int | None) -> None:
 
 def _thread_name(thread: Thread, event: dict[str, Any], at_ms: int | None) -> None:
     name = text(event.get("thread_name"))
-    if name is not None and not thread.copied.is_copy:
+    if name is not None and name.strip() and not thread.copied.is_copy:
         thread.state.name = name, at_ms or 0
 
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from schemas.items import Kind
-from tests.indexer.sources.claude_code.written import CWD, TEN, Written, agent, call, result, system, user
+from tests.indexer.sources.claude_code.written import CWD, TEN, Written, agent, attachment, call, result, system, user
 
 
 def test_each_block_stands_where_its_line_stands(written: Written) -> None:
@@ -166,6 +166,25 @@ def test_what_is_superseded_in_a_later_read_is_dropped_from_its_own_turn(written
         ["u", "another model answers", "Right"],
         ["v", "a", "b"],
     ]
+
+
+@pytest.mark.parametrize("is_in_one_read", [True, False])
+@pytest.mark.parametrize("is_steering", [True, False])
+@pytest.mark.parametrize("count", [1, 3])
+def test_a_line_is_superseded_also_where_a_message_was_sent_since(
+    written: Written, is_in_one_read: bool, is_steering: bool, count: int
+) -> None:
+    words = [f"v{number}" for number in range(count)]
+    typed = [
+        attachment("queued_command", prompt=word, commandMode="prompt") if is_steering else user(word) for word in words
+    ]
+    session = written.read(user("u", forkedFrom={"sessionId": "o", "messageUuid": "m"}), agent("Wrong", uuid="x1"))
+    for line in [*typed, agent("Right", id="m2", supersedesUuids=["x1"])]:
+        written.add(line)
+        session = written.read_on(session) if not is_in_one_read else session
+    session = written.read_on(session)
+    seen = [[text for text in turn if text] for turn in session.texts]
+    assert seen == [["u"], *[[f"v{number}"] for number in range(count - 1)], [f"v{count - 1}", "Right"]]
 
 
 def test_a_tool_of_the_servers_has_its_result_in_the_same_answer(written: Written) -> None:
