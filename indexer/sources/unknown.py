@@ -49,5 +49,5 @@ class Unknown:
     def parts(self, content: Any, known: Collection[str]) -> None:
         """Count the parts of a message's content that are of none of these types."""
         for part in content if isinstance(content, list) else ():
-            if isinstance(part, dict) and (not isinstance(type_ := part.get("type"), str) or type_ not in known):
+            if isinstance(part, dict) and not (isinstance(type_ := part.get("type"), str) and type_ in known):
                 self.tell("block", type_)

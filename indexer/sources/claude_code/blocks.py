@@ -18,10 +18,15 @@ def blocks_of(content: Any) -> list[dict[str, Any]]:
     return [block for block in content if isinstance(block, dict)] if isinstance(content, list) else []
 
 
+def raw_content(line: dict[str, Any]) -> Any:
+    """The content of a line's message, whatever it is."""
+    message = line.get("message")
+    return message.get("content") if isinstance(message, dict) else None
+
+
 def content_of(line: dict[str, Any]) -> list[dict[str, Any]]:
     """The blocks of a line's message."""
-    message = line.get("message")
-    return blocks_of(message.get("content")) if isinstance(message, dict) else []
+    return blocks_of(raw_content(line))
 
 
 def text_of(content: Any) -> str:

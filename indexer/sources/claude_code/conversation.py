@@ -5,10 +5,9 @@ from typing import Any
 
 from indexer.sources.base import Change
 from indexer.sources.claude_code import tools
-from indexer.sources.claude_code.blocks import blocks_of, content_of, text_of
+from indexer.sources.claude_code.blocks import blocks_of, raw_content, text_of
 from indexer.sources.claude_code.calls import Calls
 from indexer.sources.claude_code.conversation_state import ConversationState, Tail
-from indexer.sources.claude_code.envelope import uuid_of
 from indexer.sources.claude_code.notices import Said, answer_error, output_items
 from indexer.sources.claude_code.turns import Turns
 from indexer.sources.claude_code.users import Role, message_of
@@ -102,7 +101,7 @@ class Conversation:
 
     def take_user(self, line: dict[str, Any], at_ms: int | None, *, origin: str | None, is_copy: bool) -> None:
         message = message_of(line)
-        self._unknown.parts(content_of(line), _USER_BLOCKS)
+        self._unknown.parts(raw_content(line), _USER_BLOCKS)
         state = self.state
         tail = state.tail
         if tail is not None and tail.kind == "command":
@@ -138,7 +137,7 @@ class Conversation:
             case Role.SHELL_OUTPUT:
                 self.calls.take_shell_output(message.text, at_ms)
 
-    def take_assistant(self, line: dict[str, Any], at_ms: int | None) -> None:
+    def take_assistant(self, line: dict[str, Any], uuid: str | None, at_ms: int | None) -> None:
         message = line.get("message")
         fields = message if isinstance(message, dict) else {}
         if line.get("isCompactSummary") is True:
@@ -153,7 +152,7 @@ class Conversation:
             if words.strip() != "No response requested.":
                 self._note(answer_error(line, words), at_ms)
             return
-        id_, uuid = text(fields.get("id")), uuid_of(line)
+        id_ = text(fields.get("id"))
         self._begin_answer(id_)
         self._supersede(line.get("supersedesUuids"))
         first = self._turns.next_index
@@ -193,7 +192,9 @@ class Conversation:
         """
         state = self.state
         taken = set(filter(None, map(text, uuids))) if isinstance(uuids, list) else set()
-        while taken and state.recent:
+        if not taken:
+            return
+        while state.recent:
             uuid, turn, first, count = state.recent[-1]
             if uuid not in taken or (turn, first + count) != (state.turns.turn, state.turns.count):
                 break
@@ -201,7 +202,7 @@ class Conversation:
                 self._turns.drop_last()
             state.recent.pop()
             state.tail = None
-        for uuid, turn, first, count in state.recent if taken else ():
+        for uuid, turn, first, count in state.recent:
             for index in range(first, first + count) if uuid in taken else ():
                 self._turns.replace(turn, index, Item(Kind.THINKING, text=""))
                 state.tail = None

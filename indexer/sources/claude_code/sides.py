@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from indexer.sources.base import SessionFacts, Side
-from indexer.sources.claude_code.blocks import output_of
+from indexer.sources.claude_code.blocks import output_of, raw_content
 from indexer.sources.claude_code.conversation import Conversation
 from indexer.sources.claude_code.conversation_state import ConversationState
 from indexer.sources.claude_code.places import is_id
@@ -90,6 +90,5 @@ class Sides:
         return self._opened[side.id][1]
 
     def _call_of(self, line: dict[str, Any]) -> str | None:
-        message = line.get("message")
-        prompt = output_of(message.get("content")) if isinstance(message, dict) else ""
+        prompt = output_of(raw_content(line))
         return self._main.calls.call_with_prompt(prompt) if prompt else None

@@ -149,7 +149,7 @@ class Batch:
             case "user":
                 self._take_user(conversation, line, uuid, at_ms)
             case "assistant":
-                self._take_assistant(conversation, line, at_ms)
+                self._take_assistant(conversation, line, uuid, at_ms)
             case "system":
                 if line.get("subtype") == "turn_duration":
                     conversation.end()  # the mark that stands at the end of a turn
@@ -165,9 +165,11 @@ class Batch:
             self.state.queue.settle()
         self.state.is_session = self.state.is_session or not conversation.state.is_warm_up
 
-    def _take_assistant(self, conversation: Conversation, line: dict[str, Any], at_ms: int | None) -> None:
+    def _take_assistant(
+        self, conversation: Conversation, line: dict[str, Any], uuid: str | None, at_ms: int | None
+    ) -> None:
         answer = conversation.state.answer_id
-        conversation.take_assistant(line, at_ms)
+        conversation.take_assistant(line, uuid, at_ms)
         if conversation is self._main and conversation.state.answer_id != answer:
             self.state.queue.forget_removals()
         self.state.is_session = self.state.is_session or not conversation.state.is_warm_up
@@ -196,7 +198,7 @@ class Batch:
         fork = line.get("forkedFrom")
         if state.forked_from is None and isinstance(fork, dict):
             state.forked_from = text(fork.get("sessionId"))
-        other = other_session_of(line, self._place)
+        other = None if line.get("sessionId") == self._place.id else other_session_of(line, self._place)
         if other is not None and is_id(other) and other not in state.aliases and len(state.aliases) < MAX_ALIASES:
             state.aliases = [*state.aliases, other]
         if self._place.is_subagent and state.parent_id is None:
