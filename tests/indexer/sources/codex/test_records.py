@@ -2,6 +2,7 @@ import pytest
 
 from schemas.items import Item, Kind
 from tests.indexer.sources.codex.rollouts import (
+    THREAD,
     CodexHome,
     Line,
     agent,
@@ -242,6 +243,14 @@ def test_a_line_that_is_no_record_is_counted_and_hides_nothing(codex: CodexHome,
     session = codex.session(*ONE, bad, agent("a"))
     assert session.texts == [["One", "a"]]
     assert [skipped.line for skipped in session.skipped] == [4]
+
+
+def test_a_byte_order_mark_blank_lines_and_line_ends_of_another_system_hide_nothing(codex: CodexHome) -> None:
+    path = codex.write(meta(), *ONE, b"", b"\r", agent("a"))
+    path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes().replace(b"}\n", b"}\r\n"))
+    session = codex.read(path)
+    assert (session.texts, session.skipped) == ([["One", "a"]], [])
+    assert session.facts is not None and session.facts.key == THREAD
 
 
 def test_a_line_of_nul_bytes_is_counted_and_hides_nothing(codex: CodexHome) -> None:
