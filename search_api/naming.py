@@ -66,6 +66,12 @@ def sessions_with_id(reader: StoreReader, word: str) -> list[Session]:
     return reader.sessions(Condition("(s.id_lower = ? OR s.handle = ?)", (word.lower(),) * 2), "ORDER BY s.id")
 
 
+def sessions_with_alias(reader: StoreReader, word: str) -> list[Session]:
+    """Every session whose transcript says that it has this id, too, ignoring case."""
+    has_alias = Condition("s.id IN (SELECT session FROM aliases WHERE id_lower = ?)", (word.lower(),))
+    return reader.sessions(has_alias, "ORDER BY s.id")
+
+
 def with_id(project: Project, source: str, session_id: str) -> Condition:
     """The sessions of a project that a source calls so; looked up in lower case, as that has an index."""
     return Condition(

@@ -72,6 +72,8 @@ class SessionFacts:
     """The source's own id of the session that started this one, a subagent, in the same project."""
     parent_call: str | None = None
     """The id of the tool call in the parent that started it, where the format tells."""
+    aliases: tuple[str, ...] = ()
+    """Other ids that the transcript says it has. They name the session where no session has that id itself."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from indexer.store.chunks import row_of
 from indexer.store.writer import KnownFile, StoreWriter
 from schemas.items import Item, Layer
 
-_BY_SESSION = ("turns", "calls", "numbers", "deletions")
+_BY_SESSION = ("turns", "calls", "numbers", "deletions", "aliases")
 _SALT_BYTES = 16
 
 

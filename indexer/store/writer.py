@@ -307,9 +307,11 @@ class StoreWriter:
                     (source, self._free_handle(source, key), *values.values()),
                 )
             )
+            self._put_aliases(session, facts.aliases)
             self._relate(source, facts, None)
             self._number_anew(source, session, project, facts.session_id)
             return session
+        self._put_aliases(session, facts.aliases)
         old = self._db.execute(f"SELECT {', '.join(values)} FROM sessions WHERE id = ?", (session,)).fetchone()
         if old == tuple(values.values()):
             return session
@@ -324,6 +326,13 @@ class StoreWriter:
         elif before["parent_id"] != facts.parent_id:
             self._settle_number(session)
         return session
+
+    def _put_aliases(self, session: int, aliases: Collection[str]) -> None:
+        told = {alias.lower() for alias in aliases}
+        known = {row[0] for row in self._db.execute("SELECT id_lower FROM aliases WHERE session = ?", (session,))}
+        if told != known:
+            self._db.execute("DELETE FROM aliases WHERE session = ?", (session,))
+            self._db.executemany("INSERT INTO aliases VALUES (?, ?)", [(alias, session) for alias in sorted(told)])
 
     def side(self, session: int, session_id: str) -> int | None:
         """The session of that id that lies in the file of another one."""

@@ -15,7 +15,7 @@ from indexer.tail import Position, Tail
 from schemas.sources import CLAUDE_CODE
 
 if TYPE_CHECKING:
-    from indexer.sources.claude_code.transcript import FileState
+    from indexer.sources.claude_code.state import FileState
 
 PART_BYTES = 4_000_000
 """How much of a file's lines goes into one part."""
@@ -71,7 +71,8 @@ class ClaudeCodeSource:
         return None
 
     def facts(self, transcript: Transcript) -> SessionFacts | None:
-        from indexer.sources.claude_code.transcript import Batch, FileState
+        from indexer.sources.claude_code.state import FileState
+        from indexer.sources.claude_code.transcript import Batch
 
         state = FileState()
         with Tail(transcript.path) as tail:
@@ -85,7 +86,8 @@ class ClaudeCodeSource:
         return None
 
     def read(self, transcript: Transcript, since: Checkpoint | None, *, settle_ms: int = 2000) -> Iterator[Part]:
-        from indexer.sources.claude_code.transcript import Batch, FileState
+        from indexer.sources.claude_code.state import FileState
+        from indexer.sources.claude_code.transcript import Batch
 
         state, position = _restored(since)
         with Tail(transcript.path, position, settle_ms=settle_ms) as tail:
@@ -99,7 +101,7 @@ class ClaudeCodeSource:
                     yield batch.part(tail.position, is_last=False)
                     batch = Batch(state, transcript, tail, self._beside)
             if not state.is_session:
-                raise Waiting(batch.skipped)
+                raise Waiting(batch.unknown.skipped)
             is_news = state.is_anew or position is None or tail.position.offset > position.offset
             is_quiet = abs(time.time_ns() - transcript.mtime_ns) >= QUIET_SECONDS * 1_000_000_000
             if is_quiet and batch.give_up():
@@ -111,7 +113,7 @@ class ClaudeCodeSource:
 
 
 def _restored(since: Checkpoint | None) -> "tuple[FileState, Position | None]":
-    from indexer.sources.claude_code.transcript import CHECKPOINT_VERSION, FileState
+    from indexer.sources.claude_code.state import CHECKPOINT_VERSION, FileState
 
     if since is None or since.get("version") != CHECKPOINT_VERSION:
         return FileState(), None

@@ -15,7 +15,7 @@ from indexer.tail import Position
 MAX_FILES = 1000
 """A thread of more files is not followed further back."""
 
-_CHECKPOINT_VERSION = 1
+_CHECKPOINT_VERSION = 2
 
 
 @dataclass(slots=True)

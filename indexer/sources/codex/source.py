@@ -38,13 +38,13 @@ PART_BYTES = 4_000_000
 """How much of a file, of what matters in it, goes into one part."""
 
 STALE_SECONDS = 86_400
+"""A tool without an output runs no more where its file has been quiet for longer. Should one come, it counts."""
 
 TEXT_SHARE = 0.2
 """Of a file's bytes; the rest are instructions, twins, pictures, and histories that were written once more."""
 
 ZSTD_RATIO = 4
 """How much longer a compressed file is unpacked: from 1.6 times, where it is mostly pictures, to 22."""
-"""A tool without an output runs no more where its file has been quiet for longer. Should one come, it counts."""
 
 _AGENT, _AGENT_ID = "Codex", "codex"
 
