@@ -91,12 +91,9 @@ def session_with_number(reader: StoreReader, project: Project, number: int) -> S
         found = reader.sessions(with_id(project, CYDONIA, entry[1]))
         return found[0] if found else None
     kept = reader.sessions(
-        Condition(
-            # The plus keeps SQLite from going through all sessions of the project.
-            "+s.project = ? AND s.id IN (SELECT session FROM numbers WHERE project = ? AND number = ?)",
-            (project.id, project.id, number),
-        ),
-        # Who has it now, before who had it once; a number that a registry gave, before one of ours.
-        f"ORDER BY s.number IS NOT {number}, s.is_minted, s.id DESC LIMIT 1",
+        Condition("s.id IN (SELECT session FROM numbers WHERE project = ? AND number = ?)", (project.id, number)),
+        # Who has it now, before who had it once, also if that is in another project since; a number that a registry
+        # gave, before one of ours.
+        f"ORDER BY s.project <> {project.id}, s.number IS NOT {number}, s.is_minted, s.id DESC LIMIT 1",
     )
     return kept[0] if kept else None

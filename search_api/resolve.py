@@ -95,9 +95,9 @@ class Resolver:
         raise NotFound(f"there is no open project named {quoted(reference.project or '')}{_OF_SESSIONS}", others)
 
     def _with_number(self, number: int) -> list[Session]:
-        """The sessions of open projects that have a number."""
+        """The sessions that a number names in open projects: each once, as it may have had the same in two of them."""
         found = (session_with_number(self._reader, project, number) for project in self._reader.open_projects())
-        return [session for session in found if session is not None][:MAX_CANDIDATES]
+        return list({session.id: session for session in found if session is not None}.values())[:MAX_CANDIDATES]
 
     def _in_project(self, project: Project, number: int, shown: str) -> Session:
         session = session_with_number(self._reader, project, number)

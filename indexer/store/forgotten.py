@@ -29,14 +29,16 @@ class Forgotten:
         elsewhere, does not bring them back.
         """
         removed = turns = 0
+        left: set[int] = set()
         with_sides = [one for session in sessions for one in (session, *self._store.sides(session))]
         for session in dict.fromkeys(with_sides):
             row = self._db.execute(
-                "SELECT source, key, session_id, turns FROM sessions WHERE id = ?", (session,)
+                "SELECT source, key, session_id, turns, project FROM sessions WHERE id = ?", (session,)
             ).fetchone()
             if row is None:
                 continue
             removed, turns = removed + 1, turns + row[3]
+            left.add(row[4])
             if keeps_away:
                 salt = secrets.token_bytes(_SALT_BYTES)
                 beginning = _hash(self._store.first_item(session), salt)
@@ -44,7 +46,8 @@ class Forgotten:
                     "INSERT OR REPLACE INTO tombstones VALUES (?, ?, ?, ?, ?, ?)", (session, *row[:3], salt, beginning)
                 )
             self._remove_rows(session, keeps_away=keeps_away)
-        self._store.mint_missing()
+        self._store.settle_open(left)
+        self._store.part_from_the_gone()
         return removed, turns
 
     def _remove_rows(self, session: int, *, keeps_away: bool) -> None:

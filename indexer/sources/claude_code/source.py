@@ -83,7 +83,7 @@ class ClaudeCodeSource:
                     return batch.facts()
                 if line.number >= HEAD_LINES or batch.size >= PART_BYTES:
                     return None
-        return None
+            return batch.facts() if state.is_session else None
 
     def read(self, transcript: Transcript, since: Checkpoint | None, *, settle_ms: int = 2000) -> Iterator[Part]:
         from indexer.sources.claude_code.state import FileState

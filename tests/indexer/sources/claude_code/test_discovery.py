@@ -203,6 +203,13 @@ def test_a_head_that_does_not_tell_says_nothing(written: Written, count: int) ->
     assert written.source.facts(transcript_of(written.path, written.root)) is None
 
 
+def test_the_head_of_a_file_that_nowhere_tells_a_directory_says_so(written: Written) -> None:
+    written.add(user("Fix it", cwd=None))
+    facts = written.source.facts(transcript_of(written.path, written.root))
+    assert facts is not None
+    assert (facts.session_id, facts.project, facts.title) == (SESSION, written.folder, "Fix it")
+
+
 def test_nothing_is_written_or_touched_beside_the_files(written: Written) -> None:
     written.add(user("u"))
     config = written.root.path.parent
