@@ -1,4 +1,4 @@
-"""Writes an archive of any number of turns, the same for the same seed, one session in memory at a time.
+"""Writes an archive of any number of turns, the same for the same seed and `DEST`, one session in memory at a time.
 
     DEST/work/<project>/.cydonia/   records and the registry of their numbers
     DEST/turns/                     turn files

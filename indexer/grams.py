@@ -55,15 +55,16 @@ class GramsWriter:
     def __init__(self, words: int, grams: Path) -> None:
         """`words` is a descriptor of the list, to read from: its folder may go while it is open."""
         self._words = words
-        if grams.exists() and _sound_records(grams) < whole_records(grams):
-            grams.unlink()  # not cut, as whoever has it mapped would be killed; it is made anew
+        self._groups = 0
+        if grams.exists():
+            self._groups = _sound_records(grams)
+            if self._groups < whole_records(grams) or self._groups > os.fstat(words).st_size // GROUP_BYTES:
+                # Damaged, or of another list. Not cut, as whoever has it mapped would be killed.
+                grams.unlink()
+                self._groups = 0
         self._file = grams.open("ab")
         grams.chmod(0o600)
-        groups = whole_records(grams)
-        if groups > os.fstat(words).st_size // GROUP_BYTES:
-            groups = 0  # it was another list
-        self._groups = groups
-        self._file.truncate(groups * RECORD_BYTES)
+        self._file.truncate(self._groups * RECORD_BYTES)  # what a crash cut short, which nobody reads
 
     def follow(self) -> None:
         """Write what is due; all of the list must be on the disk."""

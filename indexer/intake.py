@@ -2,11 +2,11 @@
 
 import logging
 import os
-from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from enum import Enum
 from pathlib import Path
+from typing import NamedTuple
 
 from indexer.sources.base import (
     Append,
@@ -47,6 +47,21 @@ class Taken:
     project: Path | None = None
 
 
+class Head(NamedTuple):
+    """What the head of a transcript says."""
+
+    source: Source
+    transcript: Transcript
+    facts: SessionFacts
+    lane: int
+    """That of what will be read of it."""
+
+    def order(self) -> tuple[bool, int, str, str, bytes]:
+        """The oldest start first; the rest decides among those that do not differ in it."""
+        at_ms = self.facts.started_ms
+        return at_ms is None, at_ms or 0, self.source.name, self.facts.key, os.fsencode(self.transcript.file)
+
+
 class Intake:
     """Reads transcripts and stores what they say. Used by the thread that writes the store."""
 
@@ -57,22 +72,9 @@ class Intake:
         self._learn_numbers = learn_numbers
         self._projects: dict[int, Path] = {}
         """By session, the project that its transcript named last."""
-        self._recorded: dict[tuple[str, Path], str] = {}
-        """The agents' own sessions that records are about, by source and path of those that are not read yet."""
-        self._expected: Counter[str] = Counter()
-        """How many records of a session are not read yet; the store has this very one, to ask."""
 
     def take(self, source: Source, transcript: Transcript, lane: int, now_ms: int) -> Taken:
         """Bring the session of a transcript up to it; each part of it is one transaction."""
-        taken = self._take(source, transcript, lane, now_ms)
-        recorded = self._recorded.get((source.name, transcript.path))
-        if recorded is not None and taken.outcome is Outcome.READ:
-            self._expect_no_more(source, transcript)
-            with self._store.transaction():
-                self._store.number_unrecorded(recorded)
-        return taken
-
-    def _take(self, source: Source, transcript: Transcript, lane: int, now_ms: int) -> Taken:
         known = self._store.file(source.name, transcript.path)
         since = known.checkpoint if known else None
         kept = known.session if known and not self._forgotten.is_of(known) else None
@@ -120,54 +122,29 @@ class Intake:
             return replace(taken, outcome=Outcome.FAILED)
         return taken
 
-    def announce(self, source: Source, transcripts: list[Transcript], lane: int) -> None:
-        """Make sessions known by the heads of their transcripts, the oldest first, before any content is read.
-
-        That is the order in which sessions get their numbers.
-        """
-        heads = []
-        for transcript in transcripts:
-            if self._store.file(source.name, transcript.path) is not None:
-                continue
-            try:
-                facts = source.facts(transcript)
-            except OSError:
-                continue
-            if facts is not None and not self._forgotten.may_be(source.name, facts):
-                heads.append((facts.started_ms is None, facts.started_ms or 0, os.fsencode(transcript.path), facts))
-        if not heads:
-            return
-        heads.sort(key=lambda head: head[:3])
-        for project in {facts.project for *_, facts in heads}:
-            self._learn_numbers(project)
+    def announce(self, heads: list[Head]) -> None:
+        """Make sessions of one project known by the heads of their transcripts, before any content is read."""
+        self._learn_numbers(heads[0].facts.project)
         with self._store.transaction():
-            for *_, facts in heads:
-                if self._store.session_with_key(source.name, facts.key) is None and not self._gone(source, facts):
-                    self._store.put_session(source.name, facts, None, key=facts.key, lane=lane)
+            for source, transcript, facts, lane in heads:
+                key = self._free_key(source, transcript, facts)
+                if key is not None and not self._forgotten.may_be(source.name, facts) and not self._gone(source, facts):
+                    session = self._store.put_session(source.name, facts, None, key=key, lane=lane)
+                    self._store.put_file(source.name, transcript, session, None, is_read=False)
 
-    def expect_records(self, found: Iterable[tuple[Source, Transcript]]) -> None:
-        """Learn, by the heads of new transcripts, of which sessions records are about to be read: these are twins.
+    def _free_key(self, source: Source, transcript: Transcript, facts: SessionFacts) -> str | None:
+        """The key of the new session that a transcript is; None where it is that of one that is known, or may be."""
+        known = self._store.session_with_key(source.name, facts.key)
+        if known is None:
+            return facts.key
+        if self._have_gone(self._store.files_of_session(known)):
+            return None
+        key = _key_beside(facts.key, transcript)
+        return key if self._store.session_with_key(source.name, key) is None else None
 
-        To be done before anything is announced, as twins get no numbers.
-        """
-        self._recorded = {
-            source_and_path: recorded
-            for source_and_path, recorded in self._recorded.items()
-            if os.path.lexists(source_and_path[1])
-        }
-        for source, transcript in found:
-            recorded = source.recorded_session(transcript)
-            if recorded is not None:
-                self._recorded[source.name, transcript.path] = recorded
-        self._expected = Counter(self._recorded.values())
-        self._store.expect_records(self._expected)
-
-    def _expect_no_more(self, source: Source, transcript: Transcript) -> None:
-        """A record was read, or is none, or is forgotten."""
-        recorded = self._recorded.pop((source.name, transcript.path))
-        self._expected[recorded] -= 1
-        if not self._expected[recorded]:
-            del self._expected[recorded]
+    def is_known(self, source: Source, transcript: Transcript) -> bool:
+        """Whether it is known whose transcript it is."""
+        return self._store.file(source.name, transcript.path) is not None
 
     def _learn(self, project: Path, session: int | None) -> None:
         """Learn a project's numbers where a session that is new, or in another project than before, may get one."""
@@ -214,7 +191,7 @@ class Intake:
         if session is None:
             session = self._moved(source, part)
         elif not self._have_gone(self._going_on_in(part, self._store.files_of_session(session))):
-            key = f"{key}\n{os.fsencode(transcript.path).decode('utf-8', 'backslashreplace')}"
+            key = _key_beside(key, transcript)
             session = self._store.session_with_key(source.name, key)
         if session is not None:
             for old in self._store.files_of_session(session):
@@ -257,6 +234,11 @@ class Intake:
     def _count(self, source: Source, transcript: Transcript, skipped: Skipped, now_ms: int) -> None:
         with self._store.transaction():
             self._store.put_skipped(source.name, transcript.path, [skipped], is_from_start=False, now_ms=now_ms)
+
+
+def _key_beside(key: str, transcript: Transcript) -> str:
+    """The key of a session whose transcript lies beside a live one with the same key."""
+    return f"{key}\n{os.fsencode(transcript.path).decode('utf-8', 'backslashreplace')}"
 
 
 def _first_item(part: Part) -> Item | None:

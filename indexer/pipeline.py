@@ -20,7 +20,8 @@ from indexer.commands import Commands
 from indexer.cost import START_SECONDS, cost_of
 from indexer.follow import IndexFollower
 from indexer.forget import Forgetting
-from indexer.intake import Intake, Outcome
+from indexer.heads import Heads
+from indexer.intake import Intake, Outcome, Taken
 from indexer.lanes import BULK, LIVE
 from indexer.lock import DataLock
 from indexer.registry import read_registry, registry_signature
@@ -112,6 +113,7 @@ class Pipeline:
             )
             opened.pop_all()  # `close` sees to them from here on
         self._intake = Intake(self._store, self._read_registry)
+        self._heads = Heads(self._store, self._intake)
         self._backlog: list[tuple[Source, Transcript]] = []
         self._backlog_since: float | None = None
         self._backlog_total = self._backlog_bytes_total = self._backlog_bytes_done = 0
@@ -159,10 +161,10 @@ class Pipeline:
         if self._is_first_scan or sum(transcript.size for _, transcript in new) > LIVE_SCAN_BYTES:
             self._plan_scan(new)
         else:
-            self._announce(new, LIVE)
+            self._heads.add(new, LIVE)
             self.schedule.add(Unit(source, transcript.root, transcript.path) for source, transcript in new)
         with self._store.transaction():
-            self._store.mint_missing()
+            self._store.part_from_the_gone()
         self._read_retitled()
         if only is None:
             with self._store.transaction():
@@ -185,9 +187,9 @@ class Pipeline:
     def _plan_scan(self, new: list[tuple[Source, Transcript]]) -> None:
         planned = {transcript.file for _, transcript in self._backlog}
         new = [one for one in new if one[1].file not in planned]
+        self._heads.add(new, BULK)
         if not new:
             return
-        self._announce(new, BULK)
         cost = cost_of(new)
         if cost.raw_bytes > LIVE_SCAN_BYTES:
             self._follower.expect_much()
@@ -214,11 +216,6 @@ class Pipeline:
             paths = self._store.files_titled_otherwise(source.name, titles) if titles else []
             units = (self._unit_at(Path(os.fsdecode(path))) for path in paths)
             self.schedule.add(unit for unit in units if unit is not None)
-
-    def _announce(self, new: list[tuple[Source, Transcript]], lane: int) -> None:
-        self._intake.expect_records(new)
-        for source in self.sources:
-            self._intake.announce(source, [transcript for one, transcript in new if one is source], lane)
 
     def changed(self, paths: Collection[Path]) -> bool:
         """Plan to read what may have changed; whether it takes a look through the folders to know."""
@@ -280,7 +277,14 @@ class Pipeline:
             has_moved = self._step_stored()
             self._note_progress()
             return has_accepted or has_moved
-        return has_accepted or self._step_live() or self._step_forget() or self._step_backlog() or self._step_bulk()
+        return (
+            has_accepted
+            or self._step_live()
+            or self._step_heads()
+            or self._step_forget()
+            or self._step_backlog()
+            or self._step_bulk()
+        )
 
     def step_commands(self) -> bool:
         """Do a slice of what commands ask for, and nothing else; whether there was anything.
@@ -303,7 +307,7 @@ class Pipeline:
         return self._forgetting.waits_for
 
     def _step_forget(self) -> bool:
-        if not self._backlog and self.schedule.next_due() is None:
+        if not self._heads.are_due and not self._backlog and self.schedule.next_due() is None:
             if self._forgetting.note_gone():
                 return True
             if self._has_looked and not self.commands.are_open:
@@ -336,13 +340,25 @@ class Pipeline:
             return
         if unit.source.is_whole_record:
             self.schedule.hold(unit.path, REREAD_SECONDS)
-        taken = self._intake.take(unit.source, transcript, LIVE, _now_ms())
+        taken = self._take(unit.source, transcript, LIVE)
         if taken.outcome is Outcome.UNSETTLED:
             if unit.source.is_whole_record:
                 self.schedule.hold(unit.path, UNSETTLED_SECONDS)
             self.schedule.add([unit], UNSETTLED_SECONDS if unit.source.is_whole_record else SETTLE_SECONDS)
         if unit.source.name == CYDONIA and taken.project is not None:
             self._registry_due.setdefault(taken.project, (time.monotonic(), 0))
+
+    def _take(self, source: Source, transcript: Transcript, lane: int) -> Taken:
+        taken = self._intake.take(source, transcript, lane, _now_ms())
+        if taken.outcome is Outcome.READ:
+            self._heads.note_read(source, transcript)
+        return taken
+
+    def _step_heads(self) -> bool:
+        if not self._heads.step(SLICE_SECONDS):
+            return False
+        self._note_progress()
+        return True
 
     def _step_backlog(self) -> bool:
         if not self._backlog or self._follower.is_bulk_far_behind:
@@ -351,7 +367,7 @@ class Pipeline:
         is_over = False
         while self._backlog and not is_over:
             source, transcript = self._backlog.pop()
-            taken = self._intake.take(source, transcript, BULK, _now_ms())
+            taken = self._take(source, transcript, BULK)
             if taken.outcome is Outcome.UNSETTLED:
                 self.schedule.add([Unit(source, transcript.root, transcript.path)], UNSETTLED_SECONDS)
             self._backlog_bytes_done += transcript.size
@@ -437,10 +453,16 @@ class Pipeline:
         return min((time_ for time_ in times if time_ is not None), default=None)
 
     @property
+    def are_heads_due(self) -> bool:
+        """Whether heads are to be read, before the content of what a look found is."""
+        return self._heads.are_due
+
+    @property
     def is_idle(self) -> bool:
         """Whether all that was found is stored and can be searched."""
         return (
             not self._backlog
+            and not self.are_heads_due
             and not self.commands.are_open
             and not self._follower.is_bulk_due
             and not self._is_live_behind

@@ -8,7 +8,6 @@ import time
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from indexer.commands import Done, Forgotten, Order, Progress, Refused, Ticket
 from indexer.lock import Held
@@ -16,9 +15,6 @@ from indexer.pipeline import RETRY_SECONDS, Pipeline
 from schemas.answers import Indexing
 from schemas.errors import TurndexError, Unavailable
 from schemas.settings import Settings
-
-if TYPE_CHECKING:
-    pass
 
 log = logging.getLogger(__name__)
 

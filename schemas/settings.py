@@ -48,14 +48,26 @@ def default_codex_home() -> Path:
     return Path(os.environ.get("CODEX_HOME") or Path.home() / ".codex")
 
 
+def working_directory() -> Path:
+    """
+    Raises:
+        InvalidArgument: it was deleted, so that nothing can be said from there.
+    """
+    try:
+        return Path.cwd()
+    except FileNotFoundError as gone:
+        raise InvalidArgument("path", "the working directory was deleted; go to another, or pass whole paths") from gone
+
+
 def absolute(path: Path) -> Path:
     """The path with `~` expanded and made absolute; symbolic links stay, and it need not exist."""
-    return path.expanduser().absolute()
+    path = path.expanduser()
+    return path if path.is_absolute() else working_directory() / path
 
 
 def resolved(path: Path) -> Path:
     """The path with `~`, symbolic links and trailing slashes resolved; it need not exist."""
-    return Path(os.path.realpath(path.expanduser()))
+    return Path(os.path.realpath(absolute(path)))
 
 
 def _named(path: object) -> object:
@@ -104,7 +116,14 @@ class CydoniaSettings(Section):
     )
 
 
-class TurnFileSettings(Section):
+class FolderSettings(Section):
+    """A source whose transcripts lie in folders; where none are named, in its usual ones."""
+
+    enabled: bool = True
+    folders: list[AbsolutePath] | None = None
+
+
+class TurnFileSettings(FolderSettings):
     """`[sources.turn-file]`"""
 
     enabled: bool = Field(default=True, description="Whether turn files are indexed.")
@@ -114,7 +133,7 @@ class TurnFileSettings(Section):
     )
 
 
-class ClaudeCodeSettings(Section):
+class ClaudeCodeSettings(FolderSettings):
     """`[sources.claude-code]`"""
 
     enabled: bool = Field(default=True, description="Whether Claude Code's transcripts are indexed.")
@@ -124,7 +143,7 @@ class ClaudeCodeSettings(Section):
     )
 
 
-class CodexSettings(Section):
+class CodexSettings(FolderSettings):
     """`[sources.codex]`"""
 
     enabled: bool = Field(default=True, description="Whether Codex threads are indexed.")
@@ -141,6 +160,12 @@ class SourcesSettings(Section):
     turn_file: TurnFileSettings = Field(default_factory=TurnFileSettings)
     claude_code: ClaudeCodeSettings = Field(default_factory=ClaudeCodeSettings)
     codex: CodexSettings = Field(default_factory=CodexSettings)
+
+    def in_folders(self, source: str) -> FolderSettings:
+        """The section of a source whose transcripts lie in folders, by the source's name."""
+        section = getattr(self, source.replace("-", "_"))
+        assert isinstance(section, FolderSettings)
+        return section
 
 
 class HistorySettings(Section):

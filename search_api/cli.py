@@ -194,7 +194,7 @@ def _words(value: bool | Sequence[str]) -> Sequence[str]:
 def _as_path(project: str) -> str:
     """A project's path as the call takes it: absolute, while a name stays a name."""
     is_path = project in (".", "..") or "/" in project
-    return str(Path(project).expanduser().absolute()) if is_path else project
+    return str(absolute(Path(project))) if is_path else project
 
 
 Words = Mapping[str, Sequence[str]]

@@ -49,7 +49,8 @@ def sessions_to_forget(
         TurndexError: a word that names no session, or turns of one; a time that is none.
     """
     scope = scope_of(store, project, caller.project, with_closed=False)
-    names, resolver = Names(store, scope.project), Resolver(store, scope)
+    # Without aliases: what was forgotten by its id must not be another session when it is named once more.
+    names, resolver = Names(store, scope.project), Resolver(store, scope, with_aliases=False)
     found: dict[int, Session] = {}
     for reference in references:
         session, turns = resolver.session(reference)

@@ -29,7 +29,7 @@ from schemas.errors import (
     quoted,
 )
 from schemas.settings import Settings
-from search_api.render import error_line, json_bytes, problem
+from search_api.render import error_line, json_bytes, problem, protocol_error
 
 PAGES = frozenset({"/docs"})
 """What another site may link to: pages for people. Everything else answers programs."""
@@ -74,7 +74,7 @@ class Guard:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        answer = _Answer(send, is_bodiless=scope["method"] == "HEAD")
+        answer = _Answer(send, path=scope["path"], is_bodiless=scope["method"] == "HEAD")
         if scope["method"] == "HEAD":
             scope = {**scope, "method": "GET"}
         scope["state"] = {**scope.get("state", {}), "is_text": wants_text(scope)}
@@ -164,8 +164,9 @@ class Guard:
 class _Answer:
     """What goes back, with the headers that every answer carries."""
 
-    def __init__(self, send: Send, *, is_bodiless: bool) -> None:
+    def __init__(self, send: Send, *, path: str, is_bodiless: bool) -> None:
         self._send = send
+        self._is_mcp = path == MCP_PATH
         self._is_bodiless = is_bodiless
         self.is_started = False
 
@@ -178,7 +179,7 @@ class _Answer:
         await self._send(message)
 
     async def refuse(self, error: TurndexError, *, is_text: bool) -> None:
-        headers, body = refusal(error, is_text=is_text)
+        headers, body = refusal(error, is_text=is_text, is_mcp=self._is_mcp)
         await self.send({"type": "http.response.start", "status": error.status, "headers": headers})
         await self.send({"type": "http.response.body", "body": body})
 
@@ -188,10 +189,14 @@ def standing_headers() -> list[tuple[bytes, bytes]]:
     return [*_SECURITY_HEADERS, (b"date", formatdate(usegmt=True).encode())]
 
 
-def refusal(error: TurndexError, *, is_text: bool) -> tuple[list[tuple[bytes, bytes]], bytes]:
-    """Headers and body of a refusal: problem+json, or one line of text."""
-    media_type = b"text/plain; charset=utf-8" if is_text else b"application/problem+json"
-    body = f"{error_line(error)}\n".encode() if is_text else json_bytes(problem(error))
+def refusal(error: TurndexError, *, is_text: bool, is_mcp: bool = False) -> tuple[list[tuple[bytes, bytes]], bytes]:
+    """Headers and body of a refusal: problem+json, or one line of text, or what clients of MCP read."""
+    if is_mcp:
+        media_type, body = b"application/json", json_bytes(protocol_error(error))
+    elif is_text:
+        media_type, body = b"text/plain; charset=utf-8", f"{error_line(error)}\n".encode()
+    else:
+        media_type, body = b"application/problem+json", json_bytes(problem(error))
     headers = [(b"content-type", media_type), (b"content-length", str(len(body)).encode())]
     match error:
         case Busy():

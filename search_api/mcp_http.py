@@ -36,6 +36,7 @@ from search_api.mcp_server import mcp_server
 
 _VERSION_HEADER = "mcp-protocol-version"
 _ACCEPT = (b"accept", b"application/json, text/event-stream")
+_CONTENT_TYPE = (b"content-type", b"application/json")
 
 
 def mcp_sessions(archive: Archive, settings: Settings, in_thread: InThread) -> StreamableHTTPSessionManager:
@@ -75,9 +76,10 @@ class _Door:
         async def replayed() -> Message:
             return next(messages, None) or await receive()
 
-        # What takes no streams is refused without a word for some methods; there are no streams.
-        headers = [(name, value) for name, value in scope["headers"] if name != b"accept"]
-        await self._app({**scope, "headers": [*headers, _ACCEPT]}, replayed, send)
+        # What takes no streams is refused without a word for some methods; there are no streams. What the body is
+        # called was looked at: here in any case, there in small letters.
+        headers = [(name, value) for name, value in scope["headers"] if name not in (b"accept", b"content-type")]
+        await self._app({**scope, "headers": [*headers, _ACCEPT, _CONTENT_TYPE]}, replayed, send)
 
 
 def _refusal(request: Request, body: bytes) -> tuple[HTTPStatus, JSONRPCError] | None:

@@ -5,6 +5,7 @@ parser, or not at all. The codes are those of JSON-RPC 2.0, section 5.1.
 """
 
 import json
+import math
 from typing import Any, TypeAlias
 
 from mcp_types import (
@@ -20,6 +21,9 @@ from mcp_types import (
     jsonrpc_message_adapter,
 )
 from pydantic import ValidationError
+
+MAX_DIGITS = 4000
+"""Of a number: JSON knows no limit, but Python reads no more than 4,300 (`sys.set_int_max_str_digits`)."""
 
 Message: TypeAlias = JSONRPCRequest | JSONRPCNotification | JSONRPCResponse | JSONRPCError
 
@@ -42,12 +46,23 @@ def read_message(source: str) -> Message:
     """The message in a piece of JSON.
 
     Raises:
-        Unreadable: it is no JSON, not one JSON-RPC message, or a call of a tool without the form of one.
+        Unreadable: it is no JSON, has an endless number, is not one JSON-RPC message, or is a call of a tool without
+            the form of one.
     """
+    too_long: list[str] = []
+
+    def whole(digits: str) -> int | float:
+        if len(digits) <= MAX_DIGITS:
+            return int(digits)
+        too_long.append(digits)
+        return math.inf  # which is nothing that a message could have here
+
     try:
-        decoded = json.loads(source, parse_constant=_refuse_constant)
+        decoded = json.loads(source, parse_constant=_refuse_constant, parse_int=whole)
     except (ValueError, RecursionError):
         raise Unreadable(PARSE_ERROR, "this is no JSON, or it is nested too deeply") from None
+    if too_long:
+        raise Unreadable(INVALID_REQUEST, f"a number has more than {MAX_DIGITS:,} digits", _id_in(decoded))
     try:
         message: Message | None = jsonrpc_message_adapter.validate_python(decoded, by_name=False)
     except ValidationError:

@@ -8,10 +8,12 @@ settings may show more.
 import json
 import logging
 import os
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, closing, suppress
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import Any, Self, TypeVar
 
 import anyio
@@ -21,8 +23,8 @@ from mcp.shared.exceptions import MCPError
 from mcp_types import CallToolResult, JSONRPCError, ListToolsResult, TextContent
 from mcp_types.version import LATEST_HANDSHAKE_VERSION
 
-from schemas.errors import Internal, Timeout, Unavailable
-from schemas.settings import Settings
+from schemas.errors import Internal, InvalidArgument, Timeout, Unavailable
+from schemas.settings import Settings, absolute
 from search_api.address import Address
 from search_api.archive import Archive
 from search_api.binding import Binding
@@ -33,6 +35,7 @@ from search_api.mcp_lines import serve_lines
 from search_api.mcp_server import mcp_server
 from search_api.mcp_tools import offered, tool_list
 from search_api.on_demand import OnDemand
+from search_api.render import REFUSED
 
 PROJECT_VARIABLE = "CLAUDE_PROJECT_DIR"
 """Where a client says which project it works in, whatever directory it starts programs in."""
@@ -65,15 +68,19 @@ class Place:
 
 
 def place_of(project: str | None, session: str | None) -> Place:
-    """Where a client is that was started here; `project` is a path, a name, or `*` for every open project."""
+    """Where a client is that was started here; `project` is a path, a name, or `*` for every open project.
+
+    Raises:
+        InvalidArgument: a path is to be taken from the working directory, which was deleted.
+    """
     if project is None:
         # A path that is not absolute would bind nothing, and nothing is every project.
-        directory = os.path.join(os.getcwd(), os.environ.get(PROJECT_VARIABLE, ""))
-        return Place(Binding(directory=os.path.normpath(directory), session=session))
+        directory = os.path.normpath(absolute(Path(os.environ.get(PROJECT_VARIABLE, ""))))
+        return Place(Binding(directory=directory, session=session))
     if project == "*":
         return Place(Binding(session=session))
     if "/" in project:
-        return Place(Binding(project=os.path.abspath(project), session=session))
+        return Place(Binding(project=os.path.normpath(absolute(Path(project))), session=session))
     return Place(Binding(session=session), project)
 
 
@@ -82,7 +89,12 @@ def serve_stdio(settings: Settings, words: Sequence[str], place: Place) -> None:
 
     Args:
         words: the options that the settings were read with, for a server that has to be started.
+
+    Raises:
+        Unavailable: standard input or output was closed before.
     """
+    if sys.stdin is None or sys.stdout is None:
+        raise Unavailable("turndex mcp speaks with a client on standard input and output, and one of them is closed")
     log_to_stderr()
     anyio.run(_serve, settings, words, place)
 
@@ -144,10 +156,12 @@ class _ServedTools:
         """
         Raises:
             MCPError: there is no such tool, or the server answered another error of the protocol.
+            InvalidArgument: an argument is a number that cannot be passed on.
             Timeout, Unavailable: it does not answer, or cannot be reached or started.
         """
         if name not in self._offered:
             raise no_such_tool(name, self._offered)
+        _check_numbers(arguments)
         params = {"name": name, "arguments": placed(arguments, self.place)}
         try:
             return await self._ask("tools/call", params, CallToolResult)
@@ -228,6 +242,18 @@ def placed(arguments: Mapping[str, Any], place: Place) -> dict[str, Any]:
     return {**arguments, "project": place.project}
 
 
+def _check_numbers(arguments: Mapping[str, Any]) -> None:
+    """
+    Raises:
+        InvalidArgument: a number is too large for Python to have it as one.
+    """
+    for name, value in arguments.items():
+        try:
+            json.dumps(value, allow_nan=False)
+        except ValueError as error:
+            raise InvalidArgument(name, f"{name}: no number here is that large") from error
+
+
 async def _in_thread(call: Callable[[], CallToolResult]) -> CallToolResult:
     return await anyio.to_thread.run_sync(call, abandon_on_cancel=True)
 
@@ -244,9 +270,9 @@ def _result_of(response: httpx2.Response, form: type[Answer]) -> Answer:
         said = json.loads(response.content)
         if response.is_success and "result" in said:
             return form.model_validate(said["result"])
-        if "code" in said and "detail" in said:
-            raise _Refused(f"Error ({said['code']}): {said['detail']}")
         error = JSONRPCError.model_validate(said).error
     except (ValueError, TypeError) as unclear:
         raise Internal(f"the server answered what is no answer, with status {response.status_code}") from unclear
+    if error.code == REFUSED:
+        raise _Refused(error.message)
     raise MCPError(error.code, error.message, error.data)

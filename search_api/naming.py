@@ -66,6 +66,12 @@ def sessions_with_id(reader: StoreReader, word: str) -> list[Session]:
     return reader.sessions(Condition("(s.id_lower = ? OR s.handle = ?)", (word.lower(),) * 2), "ORDER BY s.id")
 
 
+def sessions_with_alias(reader: StoreReader, word: str) -> list[Session]:
+    """Every session whose transcript says that it has this id, too, ignoring case."""
+    has_alias = Condition("s.id IN (SELECT session FROM aliases WHERE id_lower = ?)", (word.lower(),))
+    return reader.sessions(has_alias, "ORDER BY s.id")
+
+
 def with_id(project: Project, source: str, session_id: str) -> Condition:
     """The sessions of a project that a source calls so; looked up in lower case, as that has an index."""
     return Condition(
@@ -85,12 +91,9 @@ def session_with_number(reader: StoreReader, project: Project, number: int) -> S
         found = reader.sessions(with_id(project, CYDONIA, entry[1]))
         return found[0] if found else None
     kept = reader.sessions(
-        Condition(
-            # The plus keeps SQLite from going through all sessions of the project.
-            "+s.project = ? AND s.id IN (SELECT session FROM numbers WHERE project = ? AND number = ?)",
-            (project.id, project.id, number),
-        ),
-        # Who has it now, before who had it once; a number that a registry gave, before one of ours.
-        f"ORDER BY s.number IS NOT {number}, s.is_minted, s.id DESC LIMIT 1",
+        Condition("s.id IN (SELECT session FROM numbers WHERE project = ? AND number = ?)", (project.id, number)),
+        # Who has it now, before who had it once, also if that is in another project since; a number that a registry
+        # gave, before one of ours.
+        f"ORDER BY s.project <> {project.id}, s.number IS NOT {number}, s.is_minted, s.id DESC LIMIT 1",
     )
     return kept[0] if kept else None

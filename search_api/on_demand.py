@@ -116,7 +116,6 @@ class OnDemand:
     def keep_alive(self) -> None:
         """Tell the server that there is still a client; one that is gone is left alone until it is needed."""
         running_server(self._data_dir)
-        self._has_failed()
 
     def stop_waiting(self) -> None:
         """Nobody waits for a server any more."""
@@ -138,9 +137,11 @@ class OnDemand:
             self._started = subprocess.Popen(
                 command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd="/", start_new_session=True
             )
+        # Until somebody has waited for it, a process that has ended looks to everyone as if it were there.
+        threading.Thread(target=self._started.wait, name="server on demand", daemon=True).start()
 
     def _has_failed(self) -> bool:
-        """Whether the server that we started has ended; asking also lets go of what the system keeps of it."""
+        """Whether the server that we started has ended."""
         started = self._started
         return started is not None and started.poll() is not None
 

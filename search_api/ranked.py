@@ -1,22 +1,21 @@
 """Ranked turns: a list of those that may match, decided on their text page by page."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import islice
 
 from indexer.index import Scope
 from indexer.order import Order, TurnKey
-from indexer.store.reader import ChunkBody, Condition, Session
+from indexer.store.reader import ChunkBody, Session
 from schemas.errors import Timeout
-from schemas.references import Turns
+from search_api.admitted import Admitted
 from search_api.candidates import DEEPER, Candidates
-from search_api.copies import is_outdated
 from search_api.cost import Cost
-from search_api.filters import TimeBounds
 from search_api.left_out import LeftOutTurns
 from search_api.ranked_lists import RankedTurns
 from search_api.verify import Gaze, Match
 from search_api.walk import Tools
+from search_api.windows import is_between, start, window
 from search_api.words_match import WordsFinder
 from search_api.words_query import Facts
 
@@ -47,19 +46,14 @@ class Search:
     tools: Tools
     facts: Facts
     gaze: Gaze
-    condition: Condition
-    """What the sessions must fulfil."""
-    turns: Turns | None
-    """Where turns of one session are named, just these."""
-    bounds: TimeBounds
     scope: Scope
-    """What of all this the index can tell."""
-    is_late: Callable[[], bool]
+    """What the index is told of what it lets through."""
+    admitted: Admitted
     left_out: LeftOutTurns
+    is_late: Callable[[], bool]
     context: int = 0
     """Lines to answer before and after each best one."""
     cost: Cost = field(default_factory=Cost)
-    _admitted: dict[int, Session | None] = field(default_factory=dict)
 
     def ranked(self) -> RankedTurns:
         """The turns that may match, best first, newest first where they are alike.
@@ -111,44 +105,26 @@ class Search:
             Timeout: it is late.
         """
         finder = WordsFinder(self.facts, self.gaze, self.context)
-        for start in range(0, len(keys), BATCH_TURNS):
+        for first in range(0, len(keys), BATCH_TURNS):
             if self.is_late():
                 raise Timeout("the time limit passed; narrow the query, or name a session or a time")
-            some = [
-                (start + i, key) for i, key in enumerate(keys[start : start + BATCH_TURNS]) if self._is_in_range(key)
-            ]
-            sessions = self._sessions({key[1] for _, key in some})
-            some = [
-                (place, key)
-                for place, key in some
-                if key[1] in sessions and not is_outdated(self.tools.store, sessions[key[1]], key[2], key[0])
-            ]
+            some = keys[first : first + BATCH_TURNS]
+            admitted = self.admitted.among(some)
             bodies: dict[tuple[int, int], list[ChunkBody]] = {}
-            self.cost.candidates += len(some)
+            self.cost.candidates += len(admitted)
             with self.cost.timed("load"):
-                for body in self.tools.store.bodies_of_turns([key[1:] for _, key in some], self.gaze.layers):
+                for body in self.tools.store.bodies_of_turns([key[1:] for key in admitted], self.gaze.layers):
                     bodies.setdefault((body.session, body.turn), []).append(body)
                     self.cost.loaded += 1
-            for place, key in some:
+            for place, key in enumerate(some, first):
+                if key not in admitted:
+                    continue
                 self.cost.verified += 1
                 with self.cost.timed("verify"):
                     match = finder.best_line(bodies.get(key[1:], ()))
                 if match is not None and not self.left_out.has(key):
                     self.cost.matched += 1
-                    yield place, sessions[key[1]], key, match
-
-    def _is_in_range(self, key: TurnKey) -> bool:
-        at_ms, _, turn = key
-        is_named = self.turns is None or self.turns.first <= turn <= self.turns.last
-        return is_named and self.bounds.from_ms <= at_ms <= self.bounds.to_ms
-
-    def _sessions(self, keys: set[int]) -> dict[int, Session]:
-        """Those of some sessions that are let through."""
-        fresh = keys - self._admitted.keys()
-        if fresh:
-            self._admitted.update(dict.fromkeys(fresh))
-            self._admitted.update(self.tools.store.sessions_of(fresh, self.condition))
-        return {key: session for key in keys if (session := self._admitted[key]) is not None}
+                    yield place, admitted[key], key, match
 
     def _windows(self, order: Order, after: TurnKey) -> Iterator[list[TurnKey]]:
         """The turns that may match, window by window along the order."""
@@ -157,29 +133,16 @@ class Search:
             listed, most = candidates.listed_turns(), candidates.most_chunks()
         if listed is not None:
             self.cost.went(f"index: {self.facts}", most, len(listed))
-            yield [key for key in listed if _is_between(order, after, key, None)]
+            yield [key for key in listed if is_between(order, after, key, None)]
             return
         store, scope = self.tools.store, self.scope
-        after = min(after, (scope.to_ms + 1, -1, -1)) if order == "newest" else max(after, (scope.from_ms, -1, -1))
+        after = start(order, after, scope.from_ms, scope.to_ms)
         for size in (*WINDOWS_TURNS, None):
             end = None if size is None else store.turn_at_distance(after, order, size)
-            first, last = (end, after) if order == "newest" else (after, end)
-            window = replace(
-                scope,
-                from_ms=scope.from_ms if first is None else max(first[0], scope.from_ms),
-                to_ms=scope.to_ms if last is None else min(last[0], scope.to_ms),
-            )
             with self.cost.timed("candidates"):
-                found = Candidates(self.tools, self.facts, window).every_turn()
+                found = Candidates(self.tools, self.facts, window(scope, order, after, end)).every_turn()
             self.cost.went(f"index: {self.facts}", most, len(found))
-            yield [key for key in found if _is_between(order, after, key, end)]
+            yield [key for key in found if is_between(order, after, key, end)]
             if end is None or not scope.from_ms <= end[0] <= scope.to_ms:
                 return
             after = end
-
-
-def _is_between(order: Order, after: TurnKey, key: TurnKey, end: TurnKey | None) -> bool:
-    """Whether a turn is past one place and not past another."""
-    if order == "newest":
-        return key < after and (end is None or key >= end)
-    return key > after and (end is None or key <= end)

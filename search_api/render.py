@@ -44,6 +44,9 @@ MAX_LABEL_CHARS = 200
 NAMED_CANDIDATES = 10
 """How many candidates a refusal names in its words; the JSON form has them all."""
 
+REFUSED = -32000
+"""The code of refusals on the way to the protocol, one of those that it leaves to servers (JSON-RPC 2.0, 5.1)."""
+
 
 def json_form(answer: Answer) -> bytes:
     """The answer as UTF-8 JSON: every key is there, null where there is nothing."""
@@ -95,6 +98,15 @@ def problem(error: TurndexError) -> Problem:
 def error_line(error: TurndexError) -> str:
     """A refusal in one line: `Error (code): detail`."""
     return printable(without_surrogates(f"Error ({error.code}): {_detail(error)}"))
+
+
+def protocol_error(error: TurndexError) -> dict[str, Any]:
+    """A refusal of what has not come as far as a message, as an error of JSON-RPC 2.0: clients show no other body."""
+    return {
+        "jsonrpc": "2.0",
+        "id": None,
+        "error": {"code": REFUSED, "message": error_line(error), "data": problem(error)},
+    }
 
 
 def _detail(error: TurndexError) -> str:

@@ -21,7 +21,7 @@ from schemas.references import (
     split_id,
 )
 from schemas.texts import collapsed, trimmed, without_surrogates
-from search_api.naming import Names, session_with_number, sessions_with_id
+from search_api.naming import Names, session_with_number, sessions_with_alias, sessions_with_id
 
 MAX_CANDIDATES = 50
 LAST_CHAR = "\U0010ffff"
@@ -42,11 +42,16 @@ class CallScope:
 class Resolver:
     """Resolves the words of one call in one state of the store."""
 
-    def __init__(self, reader: StoreReader, scope: CallScope, *, with_closed: bool = False) -> None:
-        """`with_closed`: whether the names and titles of closed projects count."""
+    def __init__(
+        self, reader: StoreReader, scope: CallScope, *, with_closed: bool = False, with_aliases: bool = True
+    ) -> None:
+        """`with_closed`: whether the names and titles of closed projects count; `with_aliases`: whether a session is
+        also named by another id that its transcript says it has, where no session has that id itself.
+        """
         self._reader = reader
         self._scope = scope
         self._with_closed = with_closed
+        self._with_aliases = with_aliases
         self._names = Names(reader, scope.project)
 
     def session(self, argument: str) -> tuple[Session, Turns | None]:
@@ -90,9 +95,9 @@ class Resolver:
         raise NotFound(f"there is no open project named {quoted(reference.project or '')}{_OF_SESSIONS}", others)
 
     def _with_number(self, number: int) -> list[Session]:
-        """The sessions of open projects that have a number."""
+        """The sessions that a number names in open projects: each once, as it may have had the same in two of them."""
         found = (session_with_number(self._reader, project, number) for project in self._reader.open_projects())
-        return [session for session in found if session is not None][:MAX_CANDIDATES]
+        return list({session.id: session for session in found if session is not None}.values())[:MAX_CANDIDATES]
 
     def _in_project(self, project: Project, number: int, shown: str) -> Session:
         session = session_with_number(self._reader, project, number)
@@ -125,6 +130,8 @@ class Resolver:
             return None
         word, turns = split
         fitting = self._nearest(sessions_with_id(self._reader, word))
+        if not fitting and self._with_aliases:
+            fitting = self._nearest(sessions_with_alias(self._reader, word))
         if not fitting and len(word) >= MIN_ID_PREFIX_CHARS:
             fitting = self._beginning_with(word.lower())
         if len(fitting) > 1:

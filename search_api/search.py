@@ -11,6 +11,7 @@ from schemas.errors import InvalidArgument, InvalidQuery, Timeout
 from schemas.requests import SearchRequest
 from schemas.texts import trimmed, without_surrogates
 from schemas.times import iso_utc
+from search_api.admitted import Admitted
 from search_api.caller import Caller
 from search_api.copies import Copies
 from search_api.filters import END_OF_TIME_MS
@@ -44,10 +45,11 @@ def search(
     left_out = LeftOutTurns(scope, copies)
     walk = Walk(
         tools=tools,
-        left_out=left_out,
         finder=_finder(request, query, is_late),
         gaze=Gaze.of(request.kind, request.full),
         scope=scope,
+        admitted=Admitted(tools.store, scope),
+        left_out=left_out,
         order=order,
         context=request.context,
         is_late=is_late,

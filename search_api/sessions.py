@@ -63,13 +63,15 @@ def list_sessions(store: StoreReader, request: SessionsRequest, caller: Caller, 
 
 
 def list_projects(store: StoreReader) -> ProjectsAnswer:
-    """Every project, open and closed, by its path."""
+    """Every project, open and closed, by its path; but none that has no session (any more) and that nobody lists."""
     totals: dict[int, list[tuple[str, int, int, int | None]]] = {}
     for project, source, session_count, turns, last in store.project_totals():
         totals.setdefault(project, []).append((source, session_count, turns, last))
     summaries = []
     for known in store.all_projects():
         parts = totals.get(known.id, [])
+        if not parts and not known.is_listed:
+            continue
         last = max((last for *_, last in parts if last is not None), default=None)
         summaries.append(
             ProjectSummary(

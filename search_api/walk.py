@@ -5,20 +5,21 @@ nothing to tell turns apart by, the windows are read from the store instead.
 """
 
 from collections.abc import Callable, Generator, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from indexer.index import IndexReader, Scope
 from indexer.order import Order, TurnKey
 from indexer.query import Anything, ChunkQuery, Nothing
 from indexer.store.reader import ChunkBody, Session, StoreReader
 from indexer.vocabulary import VocabularyReader
-from search_api.copies import is_outdated
+from search_api.admitted import Admitted
 from search_api.cost import Cost
 from search_api.finders import Finder, Plan
 from search_api.left_out import LeftOutTurns
 from search_api.plan import FEW_WORDS, MANY_WORDS
 from search_api.search_scope import SearchScope
 from search_api.verify import Gaze, Match, first_match
+from search_api.windows import is_between, start, window
 
 FIRST_BATCH_TURNS, BATCH_TURNS = 32, 256
 """Turns whose text is loaded together: few at first, as these mostly suffice, then ever more."""
@@ -87,6 +88,7 @@ class Walk:
     finder: Finder
     gaze: Gaze
     scope: SearchScope
+    admitted: Admitted
     left_out: LeftOutTurns
     order: Order
     context: int
@@ -95,7 +97,6 @@ class Walk:
     is_explained: bool = False
     """Whether `cost` is to say which roads were taken; it is not free."""
     cost: Cost = field(default_factory=Cost)
-    _admitted: dict[int, Session | None] = field(default_factory=dict)
 
     def matches(self, after: TurnKey) -> Iterator[tuple[Session, TurnKey, Match]]:
         """Every turn past a place that matches, in order.
@@ -107,20 +108,19 @@ class Walk:
             return
         done = after
         size = FIRST_BATCH_TURNS
-        for window in self._windows(self._plan(FEW_WORDS), after):
-            start = 0
-            while start < len(window.keys):
-                keys = window.keys[start : start + size]
-                self._admit(keys)
-                for key, match in self._verified([key for key in keys if self._is_wanted(key)], window.chunks):
+        for turns in self._windows(self._plan(FEW_WORDS), after):
+            first = 0
+            while first < len(turns.keys):
+                keys = turns.keys[first : first + size]
+                admitted = self.admitted.among(keys)
+                for key, match in self._verified(list(admitted), turns.chunks):
                     self._check_time(done)
-                    session = self._admitted[key[1]]
-                    if match is not None and session is not None and not self.left_out.has(key):
-                        yield session, key, match
+                    if match is not None and not self.left_out.has(key):
+                        yield admitted[key], key, match
                     done = key
                 self._check_time(done)
                 done = keys[-1]
-                start += size
+                first += size
                 size = min(size * 2, BATCH_TURNS)
 
     def _check_time(self, key: TurnKey) -> None:
@@ -161,34 +161,18 @@ class Walk:
             cost.matched += match is not None
             yield key, match
 
-    def _is_wanted(self, key: TurnKey) -> bool:
-        at_ms, session, turn = key
-        if not self.scope.bounds.from_ms <= at_ms <= self.scope.bounds.to_ms:
-            return False
-        if self.scope.turns is not None and not self.scope.turns.first <= turn <= self.scope.turns.last:
-            return False
-        admitted = self._admitted[session]
-        return admitted is not None and not is_outdated(self.tools.store, admitted, turn, at_ms)
-
-    def _admit(self, keys: Sequence[TurnKey]) -> None:
-        """Look up the sessions of some turns, together, as that costs little more than one of them."""
-        new = {session for _, session, _ in keys if session not in self._admitted}
-        if new:
-            found = self.tools.store.sessions_of(new, self.scope.condition)
-            self._admitted.update(dict.fromkeys(new) | found)
-
     def _windows(self, plan: Plan, after: TurnKey) -> Iterator[_Turns]:
         """The turns to look at, in order; those between two windows cannot match."""
         if isinstance(plan.query, Nothing):
             return
         session, store = self.scope.session, self.tools.store
         if session is not None and self._turns_asked_for(session) <= STORE_WINDOW_TURNS:
-            turns = self._turns_of(session, after)
-            self.cost.went("store: the session's turns", None, len(turns))
-            yield _Turns(turns, None)
+            keys = self._turns_of(session, after)
+            self.cost.went("store: the session's turns", None, len(keys))
+            yield _Turns(keys, None)
             return
         within = self.scope.indexed(self.tools.store, self.gaze)
-        after = self._start(after)
+        after = start(self.order, after, self.scope.bounds.from_ms, self.scope.bounds.to_ms)
         size: int | None = FIRST_WINDOW_TURNS
         is_first, is_final = True, plan.is_complete
         while True:
@@ -206,9 +190,9 @@ class Walk:
                     plan, is_final = self._plan(MANY_WORDS), True
                     continue
             named = 0
-            for window in self._between(plan.query, after, end, within) if few is None else [few]:
-                named += len(window.keys)
-                yield window
+            for turns in self._between(plan.query, after, end, within) if few is None else [few]:
+                named += len(turns.keys)
+                yield turns
             if size is None or end is None or self._is_past_bounds(end):
                 return
             is_wide = named < FEW_TURNS or (is_first and not is_final)
@@ -224,7 +208,7 @@ class Walk:
         while True:
             with self.cost.timed("candidates"):
                 places, cut = self.tools.index.first_candidates(
-                    query, self._window(after, None, within), self.order, least
+                    query, window(within, self.order, after, None), self.order, least
                 )
             yield self._named(query, places, after, None)
             if cut is None:
@@ -245,7 +229,7 @@ class Walk:
             return None
         with self.cost.timed("candidates"):
             most = MANY_CANDIDATES if self._is_worth_it() else FEW_CANDIDATES
-            places = self.tools.index.few_candidates(query, self._window(after, end, within), most)
+            places = self.tools.index.few_candidates(query, window(within, self.order, after, end), most)
         return None if places is None else self._named(query, places, after, end)
 
     def _between(self, query: ChunkQuery, after: TurnKey, end: TurnKey | None, within: Scope) -> Iterator[_Turns]:
@@ -253,12 +237,6 @@ class Walk:
         if isinstance(query, Anything) and within.sessions is None and within.projects is None:
             return self._from_store(after, end)
         return self._from_index(query, after, end, within)
-
-    def _start(self, after: TurnKey) -> TurnKey:
-        """The place to start from: that of the cursor, or where the time bounds begin, whichever is later."""
-        if self.order == "newest":
-            return min(after, (self.scope.bounds.to_ms + 1, -1, -1))
-        return max(after, (self.scope.bounds.from_ms, -1, -1))
 
     def _is_past_bounds(self, key: TurnKey) -> bool:
         return key[0] < self.scope.bounds.from_ms if self.order == "newest" else key[0] > self.scope.bounds.to_ms
@@ -275,7 +253,7 @@ class Walk:
         size = STORE_WINDOW_TURNS
         while after != end:
             keys = self.tools.store.turns_past(after, self.order, size)
-            keys = [key for key in keys if self._is_between(after, key, end)]
+            keys = [key for key in keys if is_between(self.order, after, key, end)]
             if not keys or self._is_past_bounds(keys[0]):
                 return
             if self.is_explained:
@@ -286,26 +264,12 @@ class Walk:
 
     def _from_index(self, query: ChunkQuery, after: TurnKey, end: TurnKey | None, within: Scope) -> Iterator[_Turns]:
         with self.cost.timed("candidates"):
-            places = self.tools.index.candidates(query, self._window(after, end, within))
+            places = self.tools.index.candidates(query, window(within, self.order, after, end))
         yield self._named(query, places, after, end)
-
-    def _window(self, after: TurnKey, end: TurnKey | None, within: Scope) -> Scope:
-        """The times between two places."""
-        first, last = (end, after) if self.order == "newest" else (after, end)
-        return replace(
-            within,
-            from_ms=within.from_ms if first is None else max(first[0], within.from_ms),
-            to_ms=within.to_ms if last is None else min(last[0], within.to_ms),
-        )
 
     def _named(
         self, query: ChunkQuery, places: dict[TurnKey, list[int]], after: TurnKey, end: TurnKey | None
     ) -> _Turns:
-        keys = [key for key in places if self._is_between(after, key, end)]
+        keys = [key for key in places if is_between(self.order, after, key, end)]
         self._note_road(query, len(keys))
         return _Turns(sorted(keys, reverse=self.order == "newest"), places)
-
-    def _is_between(self, after: TurnKey, key: TurnKey, end: TurnKey | None) -> bool:
-        if self.order == "newest":
-            return key < after and (end is None or key >= end)
-        return key > after and (end is None or key <= end)

@@ -9,6 +9,7 @@ from schemas.answers import Hit, SearchAnswer
 from schemas.errors import InvalidArgument, InvalidQuery, StaleCursor
 from schemas.requests import SearchRequest
 from schemas.texts import trimmed, without_surrogates
+from search_api.admitted import Admitted
 from search_api.caller import Caller
 from search_api.copies import Copies
 from search_api.cost import Cost
@@ -58,19 +59,16 @@ def search_words(
     if parsed.facts is None:
         notes = ["the query has no words; mode=text finds signs"]
     elif gaze.layers:
-        within = scope.indexed(tools.store, gaze)
         wanted = Search(
-            tools,
-            parsed.facts,
-            gaze,
-            scope.condition,
-            scope.turns,
-            scope.bounds,
-            within,
-            is_late,
-            left_out,
-            request.context,
-            cost,
+            tools=tools,
+            facts=parsed.facts,
+            gaze=gaze,
+            scope=scope.indexed(tools.store, gaze),
+            admitted=Admitted(tools.store, scope),
+            left_out=left_out,
+            is_late=is_late,
+            context=request.context,
+            cost=cost,
         )
         if order == "best":
             ranked, start, answered = _ranked_list(wanted, lists, scope.bound_to, place)

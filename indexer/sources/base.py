@@ -72,6 +72,8 @@ class SessionFacts:
     """The source's own id of the session that started this one, a subagent, in the same project."""
     parent_call: str | None = None
     """The id of the tool call in the parent that started it, where the format tells."""
+    aliases: tuple[str, ...] = ()
+    """Other ids that the transcript says it has. They name the session where no session has that id itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,7 +223,13 @@ class Source(Protocol):
         """The agent's own id of the session that this one records, as the head of the transcript tells, cheaply."""
 
     def facts(self, transcript: Transcript) -> SessionFacts | None:
-        """What the head of a transcript says, cheaply; None where only a read of the whole would tell."""
+        """What the head of a transcript says, cheaply; None where only a read of the whole would tell.
+
+        Its project and start decide which number the session gets, so they are those that reading tells, too.
+
+        Raises:
+            OSError: the file cannot be read.
+        """
 
     def read(self, transcript: Transcript, since: Checkpoint | None, *, settle_ms: int = 2000) -> Iterator[Part]:
         """Read what was added or changed since a checkpoint, or the whole without one.

@@ -1,44 +1,28 @@
 """Cydonia's session records: `<project>/.cydonia/sessions/*.json`, each rewritten whole at every change.
 
-A record is written over itself, up to 60 times a second, so that many reads meet it empty or cut. Such
-a read says nothing. A session's key is `<project's path>/<file's stem>`, so that a record which was copied
+A record is written over itself, up to 60 times a second, so that many reads meet it empty or cut
+(`whole` tells them). A session's key is `<project's path>/<file's stem>`, so that a record which was copied
 to another project, or carries another's `id`, stays a session of its own.
 """
 
 import os
 import re
-import time
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
-from indexer.decode import BadJson, decode
 from indexer.files import opened
-from indexer.sources.base import (
-    Append,
-    Checkpoint,
-    Part,
-    Root,
-    SessionFacts,
-    Skipped,
-    Transcript,
-    Unreadable,
-    Unsettled,
-)
+from indexer.sources.base import Checkpoint, Part, Root, SessionFacts, Skipped, Transcript
 from indexer.sources.files import listed
 from indexer.sources.values import seconds_as_ms, text
+from indexer.sources.whole import Document, Turn, parts_of, read_document
 from schemas.errors import quoted
 from schemas.items import Item, Kind, Status
 from schemas.texts import trimmed
 
 SESSIONS_FOLDER = Path(".cydonia", "sessions")
 
-PART_CHARS = 4_000_000
-"""About how much text goes into one part."""
-
-_READ_BYTES = 1 << 24
 _HEAD_BYTES = 4096
 _SESSION_KEY = re.compile(rb'\n  "session": "([0-9A-Za-z._-]{1,128})"')
 _STAMP = re.compile(r"([0-9]{13})(?:-[0-9]+)?")
@@ -102,16 +86,10 @@ class CydoniaSource:
         return None
 
     def read(self, transcript: Transcript, since: Checkpoint | None, *, settle_ms: int = 2000) -> Iterator[Part]:
-        content = _read_whole(transcript.path, None if since is None else since.get("signature"))
-        if content is None:
-            return
-        try:
-            record = _decode_record(content.raw)
-        except BadJson as error:
-            if abs(time.time_ns() - content.mtime_ns) < settle_ms * 1_000_000:
-                raise Unsettled from error
-            raise Unreadable(error.reason) from error
-        yield from _parts(transcript, record, content)
+        record = read_document(transcript.path, since, list_key="items", settle_ms=settle_ms)
+        if record is not None:
+            turns, skipped = _turns(record.fields, _first_ms(transcript.path.stem, record))
+            yield from parts_of(record, _facts(transcript, record.fields), turns, skipped)
 
     def _read_state(self) -> tuple[Path, ...] | None:
         """The projects that are listed now and are directories; what was known where that cannot be read."""
@@ -133,91 +111,8 @@ class CydoniaSource:
         return None if self._listed is None else tuple(project for project in self._listed if os.path.isdir(project))
 
 
-@dataclass(frozen=True, slots=True)
-class _Content:
-    """A file's bytes, all of one moment."""
-
-    raw: bytes
-    signature: list[int]
-    mtime_ns: int
-
-
 def _is_record(name: str) -> bool:
     return name.endswith(".json")
-
-
-def _read_whole(path: Path, known: list[int] | None) -> _Content | None:
-    """Read a file that nobody wrote to meanwhile; None where its signature is the known one.
-
-    Raises:
-        Unsettled: somebody did.
-        OSError: it cannot be read.
-    """
-    with opened(path) as descriptor:
-        before = os.fstat(descriptor)
-        if _signature(before) == known:
-            return None
-        blocks = []
-        while block := os.read(descriptor, _READ_BYTES):
-            blocks.append(block)
-        after = os.fstat(descriptor)
-    raw = b"".join(blocks)
-    if _signature(before) != _signature(after) or len(raw) != after.st_size:
-        raise Unsettled
-    return _Content(raw, _signature(after), after.st_mtime_ns)
-
-
-def _signature(stat: os.stat_result) -> list[int]:
-    return [stat.st_size, stat.st_mtime_ns, stat.st_ino, stat.st_dev]
-
-
-def _decode_record(raw: bytes) -> dict[str, Any]:
-    """The record.
-
-    Raises:
-        BadJson: empty, cut, or no record at all.
-    """
-    if not raw or raw.isspace():
-        raise BadJson("empty")
-    if not raw.rstrip().endswith(b"}"):  # tells most cut records without parsing them
-        raise BadJson("not a JSON object, or cut")
-    record = decode(raw)
-    if not isinstance(record, dict):
-        raise BadJson("not a JSON object")
-    if not isinstance(record.get("items"), list):
-        raise BadJson('no "items"')
-    return record
-
-
-def _parts(transcript: Transcript, record: dict[str, Any], content: _Content) -> Iterator[Part]:
-    """The whole record, in parts; only the last one's checkpoint says that it was read."""
-    facts = _facts(transcript, record)
-    turns, skipped = _turns(record, _first_ms(transcript.path.stem, record, content))
-    copied = _copied_items(record)
-    changes: list[Append] = []
-    size = 0
-    is_first = True
-    for number, turn in enumerate(turns, start=1):
-        first = 0
-        for index, item in enumerate(turn.items, start=1):
-            size += _size(item)
-            if size >= PART_CHARS:
-                is_whole = index == len(turn.items)
-                items = tuple(turn.items[first:index])
-                changes.append(Append(number, turn.at_ms, first, items, is_whole, is_copy=turn.end <= copied))
-                yield Part(facts, tuple(changes), {"signature": None}, is_from_start=is_first)
-                changes, size, first, is_first = [], 0, index, False
-        if first < len(turn.items) or not turn.items:
-            items = tuple(turn.items[first:])
-            changes.append(Append(number, turn.at_ms, first, items, is_whole=True, is_copy=turn.end <= copied))
-    yield Part(
-        facts,
-        tuple(changes),
-        {"signature": content.signature},
-        tuple(skipped),
-        turns=len(turns),
-        is_from_start=is_first,
-    )
 
 
 def _copied_items(record: dict[str, Any]) -> int:
@@ -247,24 +142,16 @@ def _facts(transcript: Transcript, record: dict[str, Any]) -> SessionFacts:
     )
 
 
-def _first_ms(stem: str, record: dict[str, Any], content: _Content) -> int:
+def _first_ms(stem: str, record: Document) -> int:
     """The time of turns before the first one whose time is known."""
     stamp = _STAMP.fullmatch(stem)
     if stamp:
         return int(stamp[1])
-    updated_ms = seconds_as_ms(record.get("updated"))
-    return content.mtime_ns // 1_000_000 if updated_ms is None else updated_ms
+    updated_ms = seconds_as_ms(record.fields.get("updated"))
+    return record.mtime_ns // 1_000_000 if updated_ms is None else updated_ms
 
 
-@dataclass(slots=True)
-class _Turn:
-    at_ms: int
-    items: list[Item]
-    end: int = 0
-    """How many items of the record stand before what follows it."""
-
-
-def _turns(record: dict[str, Any], first_ms: int) -> tuple[list[_Turn], list[Skipped]]:
+def _turns(record: dict[str, Any], first_ms: int) -> tuple[list[Turn], list[Skipped]]:
     """The turns: a run of items up to the next `User`, unless all of it is `Process`.
 
     An item that is not understood is kept out of its turn, but makes a run a turn as any other does: the
@@ -273,9 +160,10 @@ def _turns(record: dict[str, Any], first_ms: int) -> tuple[list[_Turn], list[Ski
     sent_at = record.get("sent_at")
     if not isinstance(sent_at, dict):
         sent_at = {}
-    turns: list[_Turn] = []
+    turns: list[Turn] = []
     skipped: list[Skipped] = []
     leading: list[Item] = []
+    copied = _copied_items(record)
     at_ms = first_ms
     for index, raw in enumerate(record["items"]):
         tag, payload = _untagged(raw)
@@ -283,11 +171,11 @@ def _turns(record: dict[str, Any], first_ms: int) -> tuple[list[_Turn], list[Ski
         item = _item(tag, payload, sent_ms, skipped)
         if tag == "User" or (not turns and tag != "Process"):
             at_ms = at_ms if sent_ms is None else sent_ms
-            turns.append(_Turn(at_ms, [] if tag == "User" else leading))
+            turns.append(Turn(at_ms, [] if tag == "User" else leading))
         if item is not None:
             (turns[-1].items if turns else leading).append(item)
         if turns:
-            turns[-1].end = index + 1
+            turns[-1].is_copy = index < copied
     return turns, skipped
 
 
@@ -337,7 +225,3 @@ def _status(written: Any, skipped: list[Skipped]) -> Status:
         skipped.append(Skipped(f'unknown status "{quoted(written)}"' if isinstance(written, str) else "no status"))
         return Status.RUNNING
     return status
-
-
-def _size(item: Item) -> int:
-    return sum(len(part) for part in (item.text, item.label, item.output, item.command) if part is not None)

@@ -1,7 +1,7 @@
 """Listing transcripts, whatever else lies beside them."""
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from indexer.sources.base import Root, Transcript
@@ -48,6 +48,20 @@ def listed(root: Root, is_transcript: Callable[[str], bool]) -> Iterator[Transcr
                     failure = failure or error
     if failure is not None:
         raise failure
+
+
+def holds(folder: Path, is_transcript: Callable[[str], bool]) -> bool:
+    """Whether a file whose name fits lies somewhere below a folder."""
+    try:
+        return next(listed(Root(folder), is_transcript), None) is not None
+    except OSError:
+        return False
+
+
+def outermost(folders: Iterable[Path]) -> list[Path]:
+    """The folders, without those that lie in another one and would be listed twice."""
+    distinct = list(dict.fromkeys(folders))
+    return [folder for folder in distinct if not any(parent in distinct for parent in folder.parents)]
 
 
 def _is_new(found: os.stat_result, seen: set[tuple[int, int]]) -> bool:

@@ -19,7 +19,7 @@ from indexer.sources.base import (
     Waiting,
 )
 from indexer.sources.completion import complete
-from indexer.sources.files import listed
+from indexer.sources.files import holds, listed, outermost
 from indexer.sources.line_objects import object_on
 from indexer.sources.values import in_calendar
 from indexer.tail import Line, Position, Tail
@@ -47,10 +47,11 @@ class TurnFileSource:
     is_whole_record: ClassVar[bool] = False
     quiet_seconds: ClassVar[int | None] = None
 
-    def __init__(self, folders: Sequence[Path], usual_folder: Path | None = None) -> None:
-        """`folders` were named by the user, the usual one is looked into if it is there."""
-        roots = [Root(folder, is_named=True) for folder in folders]
-        self._roots = tuple(roots if usual_folder is None else [*roots, Root(usual_folder)])
+    def __init__(self, folders: Sequence[Path], usual_folders: Sequence[Path] = ()) -> None:
+        """`folders` were named by the user, the usual ones are looked into if they are there."""
+        named = outermost(folders)
+        usual = [folder for folder in usual_folders if not any(map(folder.is_relative_to, named))]
+        self._roots = (*(Root(folder, is_named=True) for folder in named), *map(Root, usual))
 
     def roots(self) -> Sequence[Root]:
         return self._roots
@@ -106,6 +107,11 @@ class TurnFileSource:
 def is_turn_file(name: str) -> bool:
     """Whether a file of this name is a turn file."""
     return name.endswith(SUFFIX)
+
+
+def turns_folder_of(folder: Path) -> Path | None:
+    """The folder, where a turn file lies somewhere below it."""
+    return folder if holds(folder, is_turn_file) else None
 
 
 @dataclass(slots=True)

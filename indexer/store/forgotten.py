@@ -12,7 +12,7 @@ from indexer.store.relations import family
 from indexer.store.writer import KnownFile, StoreWriter
 from schemas.items import Item, Layer
 
-_BY_SESSION = ("turns", "calls", "numbers", "deletions")
+_BY_SESSION = ("turns", "calls", "numbers", "deletions", "aliases")
 _SALT_BYTES = 16
 
 
@@ -31,17 +31,20 @@ class Forgotten:
         its own file, which would be read again.
         """
         removed = turns = 0
+        left: set[int] = set()
         for session in dict.fromkeys(one for named in sessions for one in self._with(named, keeps_away)):
             row = self._db.execute(
-                "SELECT source, key, session_id, turns FROM sessions WHERE id = ?", (session,)
+                "SELECT source, key, session_id, turns, project FROM sessions WHERE id = ?", (session,)
             ).fetchone()
             if row is None:
                 continue
             removed, turns = removed + 1, turns + row[3]
+            left.add(row[4])
             if keeps_away:
                 self._bury(session, row[:3], self._store.first_item(session))
             self._remove_rows(session, keeps_away=keeps_away)
-        self._store.mint_missing()
+        self._store.settle_open(left)
+        self._store.part_from_the_gone()
         return removed, turns
 
     def _with(self, session: int, keeps_away: bool) -> list[int]:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from schemas.errors import Unavailable
 
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 4
 STORE_FILE = "store.sqlite"
 
 BUSY_MS = 5000
@@ -194,6 +194,15 @@ CREATE TRIGGER session_back AFTER UPDATE OF is_deleted ON sessions WHEN old.is_d
 END;
 """
 
+_ALIASES = """
+CREATE TABLE aliases(                         -- other ids that the transcript of a session says it has
+    id_lower TEXT NOT NULL,
+    session INTEGER NOT NULL,
+    PRIMARY KEY(id_lower, session)
+) WITHOUT ROWID;
+CREATE INDEX aliases_by_session ON aliases(session);
+"""
+
 # By the version that they start from. What a store keeps may be nowhere else any more, so it is never made anew.
 _MIGRATIONS = {
     1: f"""
@@ -211,6 +220,7 @@ ALTER TABLE turns ADD COLUMN is_copy INTEGER NOT NULL DEFAULT 0;
 {_RELATIONS}
 UPDATE files SET checkpoint = NULL, mtime_ns = -1 WHERE source = 'cydonia' AND is_gone = 0; -- to learn of copies
 """,
+    3: _ALIASES,
 }
 
 
@@ -233,7 +243,7 @@ def create_or_open(data_dir: Path) -> sqlite3.Connection:
         connection.execute("PRAGMA cache_size = -32768")
         version = _version(connection)
         if version == 0:
-            tables = f"{_TABLES} {_RELATIONS} {_COMMANDS}"
+            tables = f"{_TABLES} {_RELATIONS} {_COMMANDS} {_ALIASES}"
             connection.executescript(f"BEGIN; {tables} PRAGMA user_version = {SCHEMA_VERSION}; COMMIT;")
         elif version not in (SCHEMA_VERSION, *_MIGRATIONS):
             raise _other_version(path, version)

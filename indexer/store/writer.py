@@ -2,7 +2,7 @@
 
 import os
 import sqlite3
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from hashlib import blake2b
@@ -40,6 +40,12 @@ UNREAD_NS = -1
 TURNS_AT_ONCE = 500
 """Turns that one statement names."""
 
+_IS_OPEN = f"is_listed OR EXISTS (SELECT 1 FROM sessions WHERE project = projects.id AND source <> '{CYDONIA}')"
+"""Whether a project is open: one that a source lists, or that has a session of a source that lists none."""
+
+_IS_UNNUMBERED = f"sessions.number IS NULL AND source <> '{CYDONIA}' AND parent_id IS NULL AND twin_of IS NULL"
+"""Whether a session is to have a number of ours and has none."""
+
 _T = TypeVar("_T")
 
 MAX_TURN_TIME_MS = 253_402_300_799_999
@@ -75,6 +81,8 @@ class StoreWriter:
         self._new_bodies: list[tuple[int, bytes]] = []
         self._relations = Relations(self._db, self._index_turn_again)
         self._recorded: Collection[str] = ()
+        self.mints_at_once = True
+        """Whether what is stored gets its number with that; else it has none until `mint_missing` is called."""
 
     def close(self) -> None:
         self._db.close()
@@ -149,10 +157,12 @@ class StoreWriter:
         listed = [self.project(path) for path in paths]
         self._db.execute("UPDATE projects SET is_listed = 0 WHERE is_listed")
         self._db.executemany("UPDATE projects SET is_listed = 1 WHERE id = ?", [(project,) for project in listed])
-        self._db.execute(
-            "UPDATE projects SET is_open = is_listed OR EXISTS"
-            " (SELECT 1 FROM sessions WHERE project = projects.id AND source <> ?)",
-            (CYDONIA,),
+        self._db.execute(f"UPDATE projects SET is_open = {_IS_OPEN}")
+
+    def settle_open(self, projects: Iterable[int]) -> None:
+        """To be called when sessions have left projects, which the last one of them closes."""
+        self._db.executemany(
+            f"UPDATE projects SET is_open = {_IS_OPEN} WHERE id = ?", [(project,) for project in projects]
         )
 
     def registry_signature(self, project: int) -> bytes | None:
@@ -194,43 +204,53 @@ class StoreWriter:
             is not None
         )
 
-    def mint(self, sessions: Sequence[int]) -> None:
-        """Give our own numbers to sessions that have none, in the order given."""
-        for session in sessions:
-            project, number = self._db.execute(
-                "SELECT project, number FROM sessions WHERE id = ?", (session,)
-            ).fetchone()
-            if number is None:
-                self._db.execute(
-                    "UPDATE sessions SET number = ?, is_minted = 1 WHERE id = ?", (self._next_number(project), session)
-                )
+    def projects_with_unnumbered(self) -> list[int]:
+        """The projects with sessions that are to have a number of ours and have none."""
+        found = self._db.execute(f"SELECT project, session_id FROM sessions WHERE {_IS_UNNUMBERED}")
+        return list({project for project, session_id in found if session_id not in self._recorded})
 
-    def mint_missing(self) -> None:
-        """Give numbers to all sessions that are to have one of ours and have none, the oldest start first.
+    def mint_missing(self, project: int) -> None:
+        """Give numbers to all sessions of a project that are to have one of ours and have none.
 
-        To be called when records, or their files, may be gone: what was a twin of one is an ordinary session then.
+        The oldest start first, whatever their sources. Among those that started at the same time, or do not tell
+        when, source and key decide, so that the order does not depend on which was found first.
         """
-        self._relations.part_from_the_gone()
-        self._number_missing()
-
-    def _number_missing(self, among: str = "", values: tuple[str, ...] = ()) -> None:
+        # Looked up once: a project's numbers have no order by session.
         missing = self._db.execute(
-            "SELECT id, session_id FROM sessions WHERE number IS NULL AND source <> ?"
-            f" AND parent_id IS NULL AND twin_of IS NULL {among} ORDER BY started IS NULL, started, id",
-            (CYDONIA, *values),
+            "WITH former AS (SELECT session, max(number) AS number FROM numbers WHERE project = ?1 GROUP BY session)"
+            " SELECT id, session_id, former.number FROM sessions LEFT JOIN former ON former.session = sessions.id"
+            f" WHERE project = ?1 AND {_IS_UNNUMBERED}"
+            " ORDER BY started IS NULL, started, source, key",
+            (project,),
         ).fetchall()
-        for session, session_id in missing:
+        for session, session_id, former in missing:
             if session_id not in self._recorded:
-                self._number_back(session)
+                self._mint(session, former)
 
-    def _number_back(self, session: int) -> None:
-        """Give a session that became an ordinary one the number it had when it was one before, else a new one."""
-        self._db.execute(
-            "UPDATE sessions SET is_minted = 1, number = (SELECT max(number) FROM numbers"
-            " WHERE project = sessions.project AND session = sessions.id) WHERE id = ? AND number IS NULL",
+    def _former_number(self, session: int) -> int | None:
+        """The number that a session had in its project before."""
+        number: int | None = self._db.execute(
+            "SELECT max(n.number) FROM sessions s JOIN numbers n ON n.project = s.project AND n.session = s.id"
+            " WHERE s.id = ?",
             (session,),
-        )
-        self.mint([session])
+        ).fetchone()[0]
+        return number
+
+    def _mint(self, session: int, former: int | None) -> None:
+        """Give a number to a session that has none: the one that it had in its project before, else a new one."""
+        project, number = self._db.execute("SELECT project, number FROM sessions WHERE id = ?", (session,)).fetchone()
+        if number is None:
+            self._db.execute(
+                "UPDATE sessions SET number = ?, is_minted = 1 WHERE id = ?",
+                (self._next_number(project) if former is None else former, session),
+            )
+
+    def part_from_the_gone(self) -> None:
+        """To be called when records, or their files, are gone: what was a twin of one is an ordinary session then."""
+        self._relations.part_from_the_gone()
+        if self.mints_at_once:
+            for project in self.projects_with_unnumbered():
+                self.mint_missing(project)
 
     def expect_records(self, agent_sessions: Collection[str]) -> None:
         """Name the agents' own sessions of which records were seen that are not read yet: they get no numbers."""
@@ -238,9 +258,16 @@ class StoreWriter:
 
     def number_unrecorded(self, agent_session: str) -> None:
         """Give a number to a session of which a record was expected that turned out to be none, or of another."""
-        self._number_missing("AND id_lower = ? AND session_id = ?", (agent_session.lower(), agent_session))
+        if agent_session in self._recorded or not self.mints_at_once:
+            return
+        unnumbered = self._db.execute(
+            f"SELECT id FROM sessions WHERE id_lower = ? AND session_id = ? AND {_IS_UNNUMBERED}",
+            (agent_session.lower(), agent_session),
+        ).fetchall()
+        for (session,) in unnumbered:
+            self._mint(session, self._former_number(session))
 
-    def _settle_number(self, session: int) -> None:
+    def _settle_number(self, session: int, *, is_new: bool = False) -> None:
         """Subagents and twins take no number; every other session whose source gives none gets one of ours."""
         source, session_id, is_without = self._db.execute(
             "SELECT source, session_id, parent_id IS NOT NULL OR twin_of IS NOT NULL FROM sessions WHERE id = ?",
@@ -250,8 +277,8 @@ class StoreWriter:
             return
         if is_without:
             self._db.execute("UPDATE sessions SET number = NULL WHERE id = ? AND number IS NOT NULL", (session,))
-        elif session_id not in self._recorded:
-            self.mint([session])
+        elif self.mints_at_once and session_id not in self._recorded:
+            self._mint(session, None if is_new else self._former_number(session))
 
     def _next_number(self, project: int) -> int:
         number = self._db.execute("SELECT next_number FROM projects WHERE id = ?", (project,)).fetchone()[0]
@@ -314,9 +341,11 @@ class StoreWriter:
                     (source, self._free_handle(source, key), *values.values()),
                 )
             )
+            self._put_aliases(session, facts.aliases)
             self._relate(source, facts, None)
-            self._number_anew(source, session, project, facts.session_id)
+            self._number_anew(source, session, project, facts.session_id, is_new=True)
             return session
+        self._put_aliases(session, facts.aliases)
         old = self._db.execute(f"SELECT {', '.join(values)} FROM sessions WHERE id = ?", (session,)).fetchone()
         if old == tuple(values.values()):
             return session
@@ -327,10 +356,18 @@ class StoreWriter:
         if before["project"] != project:
             self._db.execute("UPDATE sessions SET number = NULL WHERE id = ?", (session,))
             self._number_anew(source, session, project, facts.session_id)
+            self.settle_open([before["project"]])
             self._index_again(session, lane)
         elif before["parent_id"] != facts.parent_id:
             self._settle_number(session)
         return session
+
+    def _put_aliases(self, session: int, aliases: Collection[str]) -> None:
+        told = {alias.lower() for alias in aliases}
+        known = {row[0] for row in self._db.execute("SELECT id_lower FROM aliases WHERE session = ?", (session,))}
+        if told != known:
+            self._db.execute("DELETE FROM aliases WHERE session = ?", (session,))
+            self._db.executemany("INSERT INTO aliases VALUES (?, ?)", [(alias, session) for alias in sorted(told)])
 
     def side(self, session: int, session_id: str) -> int | None:
         """The session of that id that lies in the file of another one."""
@@ -360,8 +397,8 @@ class StoreWriter:
         for changed, is_twin in self._relations.pair(agent_session):
             if is_twin:
                 self._settle_number(changed)
-            else:
-                self._number_back(changed)
+            elif self.mints_at_once:
+                self._mint(changed, self._former_number(changed))
 
     def _free_handle(self, source: str, key: str) -> str:
         """`s` and 12 hex digits of the identity; of two that agree in them the later one gets others."""
@@ -371,13 +408,13 @@ class StoreWriter:
                 return f"s{digest}"
         raise RuntimeError("no free handle in 1000 tries")
 
-    def _number_anew(self, source: str, session: int, project: int, session_id: str) -> None:
+    def _number_anew(self, source: str, session: int, project: int, session_id: str, *, is_new: bool = False) -> None:
         if source == CYDONIA:
             number = self._registered_number(project, session_id)
             self._db.execute("UPDATE sessions SET number = ?, is_minted = 0 WHERE id = ?", (number, session))
             return
         self._db.execute("UPDATE projects SET is_open = 1 WHERE id = ? AND NOT is_open", (project,))
-        self._settle_number(session)
+        self._settle_number(session, is_new=is_new)
 
     def _index_again(self, session: int, lane: int) -> None:
         """The index keys chunks by project: one that moved is handed to it once more."""
@@ -592,6 +629,11 @@ class StoreWriter:
             if titles.get(session_id, title) != title
         ]
 
+    def is_read(self, source: str, path: Path) -> bool:
+        """Whether a file was read to its end as it was then, also where it turned out to be no transcript."""
+        rows = self._files("source = ? AND path = ?", (source, os.fsencode(path)))
+        return bool(rows) and rows[0].signature[1] != UNREAD_NS
+
     def paths_of_root(self, source: str, root: Path) -> list[bytes]:
         """The files that a root had when it was last looked at."""
         rows = self._db.execute(
@@ -653,8 +695,8 @@ class StoreWriter:
     def set_gone(self, source: str, path: bytes) -> None:
         """The file is no longer there; what was read from it stays, marked deleted.
 
-        The twin of a record becomes an ordinary session by `mint_missing`, which is to be called when all that
-        is gone is known: numbers are given in the order in which sessions were started.
+        The twin of a record becomes an ordinary session by `part_from_the_gone`, which is to be called when all
+        that is gone is known: numbers are given in the order in which sessions were started.
         """
         self._db.execute("UPDATE files SET is_gone = 1 WHERE source = ? AND path = ?", (source, path))
         self._db.execute(

@@ -136,8 +136,8 @@ def test_a_session_is_forgotten_with_all_that_it_started(family: Mixed) -> None:
     lines, done = forget(family, SESSION, THREAD)
     assert lines == [
         "to be forgotten: 6 sessions with 7 turns",
-        "  kettle#1 Find the zebra. — 1 turn, and 2 subagents with 3 turns",
-        "  kettle#3 Find the zebra. — 1 turn, and 2 subagents with 2 turns",
+        "  kettle#2 Find the zebra. — 1 turn, and 2 subagents with 3 turns",
+        "  kettle#1 Find the zebra. — 1 turn, and 2 subagents with 2 turns",
         "… of 6 sessions the file is still there; it stays where it is, and is not read again",
     ]
     assert done == (6, 7)
@@ -160,10 +160,10 @@ def test_a_subagent_that_is_named_goes_alone_with_what_it_started(family: Mixed)
 
 
 def test_what_is_named_twice_counts_once(family: Mixed) -> None:
-    lines, done = forget(family, OTHER, THREAD, CHILD, "kettle#3")
+    lines, done = forget(family, OTHER, THREAD, CHILD, "kettle#1")
     assert lines[:2] == [
         "to be forgotten: 3 sessions with 3 turns",
-        "  kettle#3 Find the zebra. — 1 turn, and 2 subagents with 2 turns",
+        "  kettle#1 Find the zebra. — 1 turn, and 2 subagents with 2 turns",
     ]
     assert len(lines) == 3
     assert done == (3, 3)

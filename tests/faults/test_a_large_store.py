@@ -20,7 +20,7 @@ from schemas.errors import Unavailable
 from schemas.settings import Settings, load_settings
 from schemas.times import iso_utc
 from tests.faults.test_disk_floor import GB, STANDS_STILL, Disk, turndex
-from tests.indexer.archives import found_in, line_of, sessions_of
+from tests.indexer.archives import found_in, line_of, read_heads, sessions_of
 from tests.served import served
 from tests.waiting import wait_for
 
@@ -106,6 +106,8 @@ def test_its_cost_is_told_before_anything_is_copied(
         assert told.startswith(TOLD)
         # A fifth of Claude Code's files is text; it takes 1.6 bytes a byte, and a second for 4 MB.
         assert told.removeprefix(TOLD) == "23040.0 MB of disk and 4801 s"
+        assert sessions_of(settings) == {}
+        read_heads(pipeline)
         assert len(sessions_of(settings)) == FILES
         assert read_sessions(settings) == []
 
@@ -115,6 +117,7 @@ def test_the_newest_come_first_and_what_was_done_before_the_floor_stays_while_it
 ) -> None:
     with closing(Pipeline(settings)) as pipeline:
         pipeline.look()
+        read_heads(pipeline)
         for _ in range(2):
             assert pipeline.step()
         disk.free = 9 * GB

@@ -13,7 +13,7 @@ from indexer.service import Indexer, index_once
 from schemas.errors import Unavailable
 from schemas.settings import Settings
 from tests.home import home_environment
-from tests.indexer.archives import Transcripts, append, found_in, index, line_of, user
+from tests.indexer.archives import Transcripts, append, found_in, index, line_of, read_heads, user
 from tests.served import COMMAND, served
 from tests.waiting import wait_for
 
@@ -107,6 +107,7 @@ def test_what_a_scan_had_done_before_the_room_ran_out_stays_done(
         transcripts.turn_file(f"t{number}", user("hello"))
     with closing(Pipeline(settings)) as pipeline:
         pipeline.look()
+        read_heads(pipeline)
         for _ in range(3):
             assert pipeline.step()
         disk.free = 9 * GB
@@ -132,6 +133,7 @@ def test_what_is_stored_is_found_though_the_room_runs_out_before_a_process_has_i
         transcripts.turn_file(f"t{number}", user("hello"))
     with closing(Pipeline(settings)) as pipeline:
         pipeline.look()
+        read_heads(pipeline)
         assert pipeline.step()
         disk.free = 9 * GB
     with pytest.raises(Unavailable, match="stands still"):
@@ -147,6 +149,7 @@ def test_with_hardly_any_room_nothing_is_indexed_any_more(
         transcripts.turn_file(f"t{number}", user("hello"))
     with closing(Pipeline(settings)) as pipeline:
         pipeline.look()
+        read_heads(pipeline)
         assert pipeline.step()
         disk.free = 4 * GB
         assert not pipeline.step()

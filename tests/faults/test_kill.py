@@ -32,7 +32,7 @@ SMALL_STEPS = {
     "indexer.pipeline.SLICE_BYTES": 20_000,
     "indexer.follow.COMMIT_BYTES": 50_000,
     "indexer.sources.turn_file.PART_BYTES": 10_000,
-    "indexer.sources.cydonia.PART_CHARS": 10_000,
+    "indexer.sources.whole.PART_CHARS": 10_000,
 }
 """As many transactions and commits as a large archive would take."""
 

@@ -9,9 +9,11 @@ from pathlib import Path
 
 import httpx
 import pytest
+from mcp.shared.exceptions import MCPError
 
 from tests.indexer.archives import line_of, user
-from tests.search_api.calling_mcp import JSON_HEADERS, LEGACY, modern, tool_request
+from tests.mcp_clients import connected
+from tests.search_api.calling_mcp import JSON_HEADERS, LEGACY, modern, refused, tool_request
 from tests.served import served
 from tests.waiting import wait_for
 
@@ -104,7 +106,16 @@ def test_ten_megabytes_of_arguments(server: httpx.Client, is_modern: bool) -> No
     call = tool_request("session_search", {"query": "x" * 10_000_000})
     body, headers = modern(call) if is_modern else (call, LEGACY)
     response = post(server, body, headers)
-    assert (response.status_code, response.json()["code"]) == (413, "too_large")
+    assert refused(response) == (413, "too_large")
+    check_it_is_well(server)
+
+
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+def test_a_client_is_told_that_its_arguments_are_too_large(server: httpx.Client, mode: str) -> None:
+    with connected(str(server.base_url.join("/mcp")), mode) as call:
+        with pytest.raises(MCPError, match=r"^Error \(too_large\): the body is larger than 1,000,000 bytes$"):
+            call("session_search", {"query": "x" * 10_000_000})
+        assert not call("session_search", {"query": "x"}).is_error
     check_it_is_well(server)
 
 
@@ -112,7 +123,7 @@ def test_ten_megabytes_of_arguments(server: httpx.Client, is_modern: bool) -> No
 def test_ten_megabytes_of_arguments_of_a_length_that_is_not_told(server: httpx.Client, is_modern: bool) -> None:
     headers = modern(SEARCH)[1] if is_modern else LEGACY
     response = server.post("/mcp", content=(b"x" * 100_000 for _ in range(100)), headers=headers)
-    assert (response.status_code, response.json()["code"]) == (413, "too_large")
+    assert refused(response) == (413, "too_large")
     check_it_is_well(server)
 
 

@@ -354,7 +354,11 @@ def test_a_server_that_takes_a_call_and_does_not_answer_is_said_to_do_so(home: P
         (200, b"<html>", "Error (internal): the server answered what is no answer, with status 200"),
         (200, b"[]", "Error (internal): the server answered what is no answer, with status 200"),
         (500, b"", "Error (internal): the server answered what is no answer, with status 500"),
-        (413, b'{"code": "too_large", "detail": "the body is too large"}', "Error (too_large): the body is too large"),
+        (
+            413,
+            b'{"jsonrpc": "2.0", "id": null, "error": {"code": -32000, "message": "Error (too_large): too much"}}',
+            "Error (too_large): too much",
+        ),
     ],
 )
 def test_what_a_server_says_otherwise_is_told(home: Path, status: int, answer: bytes, says: str) -> None:
@@ -364,6 +368,42 @@ def test_what_a_server_says_otherwise_is_told(home: Path, status: int, answer: b
         result = ask(process, tool_request("session_list", {}))["result"]
         assert (result["isError"], result["content"][0]["text"]) == (True, says)
         process.communicate(timeout=END_SECONDS)
+
+
+def test_a_number_that_no_server_could_read_is_refused(home: Path) -> None:
+    with serving(home, None) as server, started(home) as process:
+        ask(process, INITIALIZE)
+        send(process, INITIALIZED)
+        call = json.dumps(tool_request("session_search", {"query": "x", "limit": 7}))
+        assert process.stdin is not None
+        assert process.stdout is not None
+        for number in ("1e400", "1" * 5000):
+            process.stdin.write(call.replace('"limit": 7', f'"limit": {number}').encode() + b"\n")
+        process.stdin.flush()
+        answers = [json.loads(process.stdout.readline()) for _ in range(2)]
+        error, result = (next(answer[key] for answer in answers if key in answer) for key in ("error", "result"))
+        assert (error["code"], error["message"]) == (-32600, "a number has more than 4,000 digits")
+        says = "Error (invalid_argument): limit: no number here is that large"
+        assert (result["isError"], result["content"][0]["text"]) == (True, says)
+        assert [answer["id"] for answer in answers] == [1, 1]
+        process.communicate(timeout=END_SECONDS)
+    assert server.bodies == []
+
+
+@pytest.mark.parametrize("closed", ["<&-", ">&-"])
+def test_without_standard_input_or_output_it_says_so(home: Path, closed: str) -> None:
+    command = ["sh", "-c", f'exec "$0" -c "{CLI}" mcp {closed}', sys.executable]
+    done = subprocess.run(
+        command,
+        env=home_environment(home),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("Error (unavailable): turndex mcp speaks with a client on standard input and output")
 
 
 def test_half_an_emoji_is_passed_on_as_it_is_stored(home: Path) -> None:

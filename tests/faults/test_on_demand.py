@@ -11,12 +11,13 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 from mcp.shared.exceptions import MCPError
 
 from indexer.lock import DataLock, Held
-from schemas.errors import Unavailable
+from schemas.errors import InvalidArgument, Unavailable
 from schemas.settings import Settings
 from search_api import address, on_demand
 from search_api.address import Address, is_on_demand, running_server
@@ -59,13 +60,21 @@ def wait_until_gone(data_dir: Path) -> None:
     wait_for(lambda: not (data_dir / "address.json").exists(), "the server has ended")
 
 
-def end_server_of(data_dir: Path, *clients: OnDemand) -> None:
-    """End the server that clients in this process have started, and have them let go of it."""
-    pid = server_of(data_dir).pid
-    os.kill(pid, signal.SIGTERM)
-    os.waitpid(pid, 0)
-    for client in clients:
-        client.keep_alive()
+def end_server_of(data_dir: Path, number: signal.Signals = signal.SIGTERM) -> Address:
+    """End the server that a client in this process has started, and wait until it is no process any more."""
+    server = server_of(data_dir)
+    os.kill(server.pid, number)
+    wait_for(lambda: not is_process(server.pid), "the server is gone")
+    return server
+
+
+def is_process(pid: int) -> bool:
+    """Whether there is a process of that id, one that has ended and that nobody has waited for included."""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
 
 
 def test_several_clients_at_once_share_one_server_that_ends_after_them(home: Path, data_dir: Path) -> None:
@@ -104,7 +113,7 @@ def test_eight_clients_at_once_start_one_server(data_dir: Path) -> None:
     with ThreadPoolExecutor(8) as threads:
         servers = list(threads.map(server, clients))
     assert set(servers) == {server_of(data_dir)}
-    end_server_of(data_dir, *clients)
+    end_server_of(data_dir)
     log = (data_dir / LOG_FILE).read_text("utf-8")
     assert (log.count("turndex: http"), log.count("already writes")) == (1, 0)
 
@@ -120,7 +129,7 @@ def test_a_client_that_died_while_it_started_a_server_keeps_nobody_waiting(data_
             found = threads.submit(client.server)
             starting.kill()
             assert found.result(60) == server_of(data_dir)
-    end_server_of(data_dir, client)
+    end_server_of(data_dir)
 
 
 def test_a_server_that_hangs_is_said_to_hang(data_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -143,9 +152,20 @@ def test_a_stranger_that_listens_where_a_server_was_is_not_taken_for_it(
         ended.wait()
     with socket.create_server(("127.0.0.1", 0)) as stranger:
         Address(f"http://127.0.0.1:{stranger.getsockname()[1]}", ended.pid, "long gone").write(data_dir)
-        client = OnDemand(Settings(), [])
-        assert client.server().pid != ended.pid
-        end_server_of(data_dir, client)
+        assert OnDemand(Settings(), []).server().pid != ended.pid
+        end_server_of(data_dir)
+
+
+def test_a_stranger_that_listens_where_our_own_server_was_is_not_taken_for_it(
+    data_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client = OnDemand(Settings(), [])
+    client.server()
+    killed = end_server_of(data_dir, signal.SIGKILL)
+    monkeypatch.setattr(address, "TIMEOUT_SECONDS", 0.2)
+    with socket.create_server(("127.0.0.1", urlsplit(killed.url).port or 0)):
+        assert client.server().pid != killed.pid
+        end_server_of(data_dir)
 
 
 def test_a_client_that_is_connected_keeps_its_server(home: Path, data_dir: Path) -> None:
@@ -248,6 +268,24 @@ def test_a_path_that_is_not_absolute_binds_all_the_same(home: Path, monkeypatch:
     for said, directory in (("kettle/src", f"{here}/kettle/src"), (".", here), ("", here)):
         monkeypatch.setenv("CLAUDE_PROJECT_DIR", said)
         assert place_of(None, None) == Place(Binding(directory=directory))
+
+
+def test_a_directory_that_was_deleted_is_refused_unless_nothing_is_taken_from_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    for said in ("", "kettle"):
+        monkeypatch.setenv("CLAUDE_PROJECT_DIR", said)
+        with pytest.raises(InvalidArgument, match="the working directory was deleted"):
+            place_of(None, None)
+    with pytest.raises(InvalidArgument, match="the working directory was deleted"):
+        place_of("./kettle", None)
+    monkeypatch.setenv("CLAUDE_PROJECT_DIR", "/home/a/kettle")
+    assert place_of(None, None) == Place(Binding(directory="/home/a/kettle"))
+    assert place_of("kettle", None) == Place(Binding(), "kettle")
 
 
 def test_a_project_that_is_null_on_a_call_is_the_clients() -> None:

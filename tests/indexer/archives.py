@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from indexer.pipeline import Pipeline
 from indexer.service import index_once
 from indexer.store import chunks
 from indexer.store.reader import Condition, StoreReader
@@ -97,6 +98,12 @@ class Kept:
 
 def index(settings: Settings) -> None:
     index_once(settings, lambda _: None)
+
+
+def read_heads(pipeline: Pipeline) -> None:
+    """Have what a look found known and numbered, and nothing of its content read."""
+    while pipeline.are_heads_due:
+        assert pipeline.step()
 
 
 @contextmanager

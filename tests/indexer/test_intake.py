@@ -376,7 +376,7 @@ def test_a_file_of_many_parts_whose_reading_was_killed_is_read_to_its_end_at_the
     transcripts: Transcripts, settings: Settings, kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("indexer.sources.turn_file.PART_BYTES", 2_000)
-    monkeypatch.setattr("indexer.sources.cydonia.PART_CHARS", 2_000)
+    monkeypatch.setattr("indexer.sources.whole.PART_CHARS", 2_000)
     texts = [f"{n} " + "long " * 100 for n in range(20)]
     if kind == "turn-file":
         path = transcripts.turn_file("t", *(user(text) for text in texts), *(agent("a") for _ in range(3)))

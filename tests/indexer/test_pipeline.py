@@ -25,6 +25,7 @@ from tests.indexer.archives import (
     found_in,
     index,
     line_of,
+    read_heads,
     reading,
     session_of,
     sessions_of,
@@ -369,6 +370,7 @@ def test_what_a_scan_that_stopped_had_done_stays_done(
         transcripts.turn_file(f"t{n}", user("a session"))
     with closing(Pipeline(settings)) as pipeline:
         pipeline.look()
+        read_heads(pipeline)
         for _ in range(3):
             pipeline.step()
     assert len(found_in(settings, "a session")) == 3

@@ -395,11 +395,60 @@ def test_our_numbers_keep_out_of_the_way_of_a_registry_that_came_later(store: St
 
 
 def test_a_number_of_ours_is_never_given_again(store: StoreWriter) -> None:
-    first = put(store, turn_file(0))
+    put(store, turn_file(0))
     put(store, replace(turn_file(0), project=Path("/home/a/pan")))
     assert number_of(store, put(store, turn_file(1))) == 2
+
+
+def test_a_session_that_comes_back_to_a_project_has_the_number_that_it_had_there(
+    store: StoreWriter, tmp_path: Path
+) -> None:
+    first = put(store, turn_file(0))
+    put(store, turn_file(1))
+    put(store, replace(turn_file(0), project=Path("/home/a/pan")))
+    assert number_of(store, first) == 1
     put(store, turn_file(0))
-    assert number_of(store, first) == 3
+    assert number_of(store, first) == 1
+    assert number_of(store, put(store, turn_file(2))) == 3
+
+
+def test_a_number_that_a_session_had_in_another_project_still_names_it_there(
+    store: StoreWriter, tmp_path: Path
+) -> None:
+    put(store, turn_file(7, project=Path("/home/a/pan")))
+    moved = put(store, turn_file(0))
+    put(store, turn_file(1))
+    put(store, replace(turn_file(0), project=Path("/home/a/pan")))
+    assert number_of(store, moved) == 2
+    for number, project in ((1, KETTLE), (2, Path("/home/a/pan"))):
+        found = numbered(tmp_path, number, project)
+        assert found is not None
+        assert found.id == moved
+
+
+def test_a_number_that_a_registry_gave_to_another_session_names_no_session_that_left_the_project(
+    store: StoreWriter, tmp_path: Path
+) -> None:
+    put(store, turn_file(0))
+    put(store, replace(turn_file(0), project=Path("/home/a/pan")))
+    session = put(store, record("1790"), source="cydonia")
+    set_registry(store, {1: ("session", "1790")})
+    found = numbered(tmp_path, 1)
+    assert found is not None
+    assert found.id == session
+
+
+def test_a_project_that_its_last_session_left_is_closed(store: StoreWriter) -> None:
+    def open_projects() -> set[str]:
+        return {row[0] for row in store.connection.execute("SELECT name FROM projects WHERE is_open")}
+
+    put(store, turn_file(0))
+    put(store, turn_file(1))
+    for number, projects in ((0, {"kettle", "pan"}), (1, {"pan"})):
+        put(store, replace(turn_file(number), project=Path("/home/a/pan")))
+        assert open_projects() == projects
+    put(store, turn_file(0))
+    assert open_projects() == {"kettle", "pan"}
 
 
 def test_a_registry_gives_its_numbers_to_sessions_before_and_after(store: StoreWriter) -> None:

@@ -59,6 +59,17 @@ def post_mcp(
     return asyncio.run(send())
 
 
+def refused(response: httpx.Response) -> tuple[int, str]:
+    """Status and code of what is refused before it comes to the protocol, in the form that clients of MCP show."""
+    assert response.headers["content-type"] == "application/json"
+    said = response.json()
+    error = said["error"]
+    assert (list(said), said["jsonrpc"], said["id"], error["code"]) == (["jsonrpc", "id", "error"], "2.0", None, -32000)
+    assert error["message"].startswith(f"Error ({error['data']['code']}): {error['data']['detail']}")
+    assert error["data"]["status"] == response.status_code
+    return response.status_code, error["data"]["code"]
+
+
 def request(method: str, params: Mapping[str, Any] | None = None) -> dict[str, Any]:
     """A JSON-RPC request."""
     return {"jsonrpc": "2.0", "id": 1, "method": method, **({} if params is None else {"params": params})}

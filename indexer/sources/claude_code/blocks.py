@@ -3,8 +3,12 @@
 from collections.abc import Iterator
 from typing import Any
 
+from indexer.sources.pictures import DOCUMENT, IMAGE
+
 MAX_DEPTH = 8
 """How deep blocks may lie in blocks."""
+
+_PLACEHOLDERS = {"image": IMAGE, "document": DOCUMENT}
 
 
 def blocks_of(content: Any) -> list[dict[str, Any]]:
@@ -14,10 +18,15 @@ def blocks_of(content: Any) -> list[dict[str, Any]]:
     return [block for block in content if isinstance(block, dict)] if isinstance(content, list) else []
 
 
+def raw_content(line: dict[str, Any]) -> Any:
+    """The content of a line's message, whatever it is."""
+    message = line.get("message")
+    return message.get("content") if isinstance(message, dict) else None
+
+
 def content_of(line: dict[str, Any]) -> list[dict[str, Any]]:
     """The blocks of a line's message."""
-    message = line.get("message")
-    return blocks_of(message.get("content")) if isinstance(message, dict) else []
+    return blocks_of(raw_content(line))
 
 
 def text_of(content: Any) -> str:
@@ -27,11 +36,21 @@ def text_of(content: Any) -> str:
     return "\n".join(_texts(content))
 
 
+def attached(content: Any) -> str:
+    """What stands for pictures and documents, each on a line of its own; empty where there are none."""
+    return "\n".join(_PLACEHOLDERS[type_] for block in blocks_of(content) if (type_ := _type(block)) in _PLACEHOLDERS)
+
+
 def output_of(content: Any) -> str:
     """The text of a tool's result; a reference is its name, a picture is only said to be there."""
     if isinstance(content, str):
         return content
     return "\n".join(_outputs(content, MAX_DEPTH))
+
+
+def _type(block: dict[str, Any]) -> str:
+    type_ = block.get("type")
+    return type_ if isinstance(type_, str) else ""
 
 
 def _texts(content: Any) -> Iterator[str]:
@@ -46,8 +65,8 @@ def _outputs(content: Any, depth: int) -> Iterator[str]:
         match block:
             case {"type": "text", "text": str(text)}:
                 yield text
-            case {"type": "image" | "document" as kind}:
-                yield f"[{kind}]"
+            case {"type": "image" | "document" as type_}:
+                yield _PLACEHOLDERS[type_]
             case {"type": "tool_reference", "tool_name": str(name)}:
                 yield name
             case {"type": "web_search_result", "url": str(url)}:

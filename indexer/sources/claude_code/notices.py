@@ -1,11 +1,12 @@
 """What lines of type `system` and `attachment` say to a reader: mostly nothing."""
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from typing import Any
 
 from indexer.sources.claude_code.blocks import text_of
 from indexer.sources.claude_code.heads import DROPPED_ATTACHMENTS
-from indexer.sources.claude_code.users import Role, local_output, message_of, without_escapes
+from indexer.sources.claude_code.users import Message, message_of, without_escapes
 from indexer.sources.values import text
 from schemas.errors import quoted
 from schemas.items import Item, Kind
@@ -19,9 +20,9 @@ _IGNORED_SYSTEM = frozenset({"microcompact_boundary", "turn_duration"})
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """An item, None where there is nothing to read, and what was not understood."""
+    """Items, none where there is nothing to read, and what was not understood."""
 
-    item: Item | None = None
+    items: tuple[Item, ...] = ()
     is_retry: bool = False
     """Whether it is one of a burst of failed tries, of which the last is shown."""
     unknown: str | None = None
@@ -36,21 +37,23 @@ def system_item(line: dict[str, Any], at_ms: int | None) -> Said:
     content = without_escapes(text(line.get("content")) or "")
     match subtype:
         case "compact_boundary":
-            return Said(Item(Kind.NOTICE, text=_compaction(line.get("compactMetadata")), at_ms=at_ms))
+            return _said(_compaction(line.get("compactMetadata")), at_ms)
         case "local_command":
-            return Said(_local_command(content, at_ms))
+            return Said(tuple(output_items(message_of({"message": {"content": content}}), at_ms)))
         case "stop_hook_summary":
             errors = line.get("hookErrors")
-            words = "\n".join(_words(one) for one in errors) if isinstance(errors, list) else ""
-            return Said(Item(Kind.NOTICE, text=f"stop hook failed: {words}", at_ms=at_ms)) if words else NOTHING
+            if not errors:
+                return NOTHING
+            said = map(_words, errors) if isinstance(errors, list) else [_words(errors)]
+            words = "\n".join(filter(None, said))
+            return _said(f"stop hook failed: {words}" if words else "stop hook failed", at_ms)
         case _ if subtype in _ERRORS:
-            words = _error(line, content)
-            return Said(Item(Kind.NOTICE, text=words, at_ms=at_ms), is_retry=subtype == "api_error")
+            return replace(_said(_error(line, content), at_ms), is_retry=subtype == "api_error")
         case _ if subtype in _IGNORED_SYSTEM:
             return NOTHING
     unknown = None if subtype in _STATUS_LINES else f"unknown system subtype: {quoted(subtype)}"
     is_loud = line.get("level") in ("warning", "error") and content.strip()
-    return Said(Item(Kind.NOTICE, text=content, at_ms=at_ms) if is_loud else None, unknown=unknown)
+    return replace(_said(content, at_ms) if is_loud else NOTHING, unknown=unknown)
 
 
 def hook_item(attachment: dict[str, Any], at_ms: int | None) -> Said:
@@ -65,7 +68,7 @@ def hook_item(attachment: dict[str, Any], at_ms: int | None) -> Said:
     stderr = _words(attachment.get("stderr"))
     if stderr.strip():
         command = text(attachment.get("command")) or name
-        return Said(Item(Kind.PROCESS, command=command, output=without_escapes(stderr), at_ms=at_ms))
+        return Said((Item(Kind.PROCESS, command=command, output=without_escapes(stderr), at_ms=at_ms),))
     blocking = attachment.get("blockingError")
     words = [
         _words(attachment.get("stdout")),
@@ -74,7 +77,15 @@ def hook_item(attachment: dict[str, Any], at_ms: int | None) -> Said:
         text_of(attachment.get("content")),
     ]
     said = next((without_escapes(one) for one in words if one.strip()), "")
-    return Said(Item(Kind.NOTICE, text=f"hook {name}: {said}" if said else f"hook {name}", at_ms=at_ms))
+    return _said(f"hook {name}: {said}" if said else f"hook {name}", at_ms)
+
+
+def output_items(message: Message, at_ms: int | None) -> Iterator[Item]:
+    """What a local command, or the program about it, says: a notice, and what went to standard error a process."""
+    if message.text.strip():
+        yield Item(Kind.NOTICE, text=message.text, at_ms=at_ms)
+    if message.stderr.strip():
+        yield Item(Kind.PROCESS, output=message.stderr, at_ms=at_ms)
 
 
 def answer_error(line: dict[str, Any], words: str) -> str:
@@ -85,16 +96,13 @@ def answer_error(line: dict[str, Any], words: str) -> str:
     return words if not details or details in words else f"{words}\n{details}"
 
 
+def _said(words: str, at_ms: int | None) -> Said:
+    return Said((Item(Kind.NOTICE, text=words, at_ms=at_ms),))
+
+
 def _compaction(metadata: Any) -> str:
     trigger = metadata.get("trigger") if isinstance(metadata, dict) else None
     return f"conversation compacted ({trigger})" if trigger in ("auto", "manual") else "conversation compacted"
-
-
-def _local_command(content: str, at_ms: int | None) -> Item | None:
-    message = message_of({"message": {"content": content}})
-    if message.role is Role.STDERR:
-        return Item(Kind.PROCESS, output=local_output(content.strip()).text, at_ms=at_ms)
-    return Item(Kind.NOTICE, text=message.text, at_ms=at_ms) if message.text.strip() else None
 
 
 def _error(line: dict[str, Any], content: str) -> str:

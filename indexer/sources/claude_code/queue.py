@@ -9,15 +9,15 @@ from dataclasses import asdict, dataclass, field
 from hashlib import blake2b
 from typing import Any, Self
 
-from indexer.sources.claude_code.blocks import blocks_of, text_of
-from indexer.sources.claude_code.users import without_injections
+from indexer.sources.claude_code.users import prompt_of
 
 OPERATIONS = ("enqueue", "dequeue", "remove", "popAll")
 
 MAX_WAITING = 64
 MAX_STARTED = 64
 
-_NOT_TYPED = ("<task-notification>", "/")
+_NOTIFICATION = "<task-notification>"
+_NOT_TYPED = (_NOTIFICATION, "/")
 
 
 @dataclass(slots=True)
@@ -40,7 +40,7 @@ class Queue:
     def operate(self, line: Mapping[str, Any]) -> str | None:
         """Follow a `queue-operation`; the message that begins a turn here, if one does."""
         content = line.get("content")
-        words = text_of(content) if isinstance(content, (str, list)) else None
+        words = prompt_of(content) if isinstance(content, (str, list)) else None
         match line.get("operation"):
             case "enqueue":
                 self.waiting = [*self.waiting, words or ""][-MAX_WAITING:]
@@ -51,30 +51,26 @@ class Queue:
             case "remove":
                 left = self._leave(words)
                 removed = words or left
-                if removed and not removed.lstrip().startswith(_NOT_TYPED) and without_injections(removed).strip():
+                if removed and removed.strip() and not removed.lstrip().startswith(_NOT_TYPED):
                     return self._once(removed, self.by_attachment, self.by_removal)
         return None
 
     def attach(self, attachment: Mapping[str, Any]) -> str | None:
-        """Take a `queued_command`; the message that begins a turn here, if one does. One of pictures is empty."""
+        """Take a `queued_command`; the message that begins a turn here, if one does."""
         origin = attachment.get("origin")
         is_typed = (
             attachment.get("commandMode") == "prompt"
             and attachment.get("isMeta") is not True
             and (origin is None or (isinstance(origin, dict) and origin.get("kind") in (None, "human")))
         )
-        prompt = attachment.get("prompt")
-        words = text_of(prompt)
-        if not is_typed or words.lstrip().startswith("<task-notification>"):
-            return None
-        has_pictures = any(block.get("type") in ("image", "document") for block in blocks_of(prompt))
-        if not without_injections(words).strip() and not has_pictures:
+        words = prompt_of(attachment.get("prompt"))
+        if not is_typed or not words.strip() or words.lstrip().startswith(_NOTIFICATION):
             return None
         return self._once(words, self.by_removal, self.by_attachment)
 
     def has_begun_with(self, attachment: Mapping[str, Any]) -> bool:
         """Whether the latest message that began a turn as it left the queue is that of an attachment to come."""
-        return self.by_removal[-1:] == [_hash(text_of(attachment.get("prompt")))]
+        return self.by_removal[-1:] == [_hash(prompt_of(attachment.get("prompt")))]
 
     def forget_removals(self) -> None:
         """An answer began: the attachment of what left the queue before it would have been written."""
@@ -101,7 +97,7 @@ class Queue:
             return None
         telling.append(hash_)
         del telling[:-MAX_STARTED]
-        return without_injections(words)
+        return words
 
 
 def _hash(words: str) -> str:

@@ -15,7 +15,7 @@ from indexer.tail import Position, Tail
 from schemas.sources import CLAUDE_CODE
 
 if TYPE_CHECKING:
-    from indexer.sources.claude_code.transcript import FileState
+    from indexer.sources.claude_code.state import FileState
 
 PART_BYTES = 4_000_000
 """How much of a file's lines goes into one part."""
@@ -38,10 +38,12 @@ class ClaudeCodeSource:
 
     def __init__(self, folders: Sequence[Path], usual_folders: Sequence[Path] = ()) -> None:
         """The folders that hold `projects`, or are it: `folders` were named, the usual ones are looked into."""
-        named = [Root(places.projects_folder(folder), is_named=True) for folder in folders]
-        usual = [Root(places.projects_folder(folder)) for folder in usual_folders]
-        paths = {root.path for root in named}
-        self._roots = (*named, *(root for root in usual if root.path not in paths))
+        named = list(dict.fromkeys(map(places.projects_folder, folders)))
+        usual = dict.fromkeys(map(places.projects_folder, usual_folders))
+        self._roots = (
+            *(Root(path, is_named=True) for path in named),
+            *(Root(path) for path in usual if path not in named),
+        )
         self._beside = Beside()
 
     def roots(self) -> Sequence[Root]:
@@ -69,7 +71,8 @@ class ClaudeCodeSource:
         return None
 
     def facts(self, transcript: Transcript) -> SessionFacts | None:
-        from indexer.sources.claude_code.transcript import Batch, FileState
+        from indexer.sources.claude_code.state import FileState
+        from indexer.sources.claude_code.transcript import Batch
 
         state = FileState()
         with Tail(transcript.path) as tail:
@@ -80,10 +83,11 @@ class ClaudeCodeSource:
                     return batch.facts()
                 if line.number >= HEAD_LINES or batch.size >= PART_BYTES:
                     return None
-        return None
+            return batch.facts() if state.is_session else None
 
     def read(self, transcript: Transcript, since: Checkpoint | None, *, settle_ms: int = 2000) -> Iterator[Part]:
-        from indexer.sources.claude_code.transcript import Batch, FileState
+        from indexer.sources.claude_code.state import FileState
+        from indexer.sources.claude_code.transcript import Batch
 
         state, position = _restored(since)
         with Tail(transcript.path, position, settle_ms=settle_ms) as tail:
@@ -97,7 +101,7 @@ class ClaudeCodeSource:
                     yield batch.part(tail.position, is_last=False)
                     batch = Batch(state, transcript, tail, self._beside)
             if not state.is_session:
-                raise Waiting(batch.skipped)
+                raise Waiting(batch.unknown.skipped)
             is_news = state.is_anew or position is None or tail.position.offset > position.offset
             is_quiet = abs(time.time_ns() - transcript.mtime_ns) >= QUIET_SECONDS * 1_000_000_000
             if is_quiet and batch.give_up():
@@ -109,7 +113,7 @@ class ClaudeCodeSource:
 
 
 def _restored(since: Checkpoint | None) -> "tuple[FileState, Position | None]":
-    from indexer.sources.claude_code.transcript import CHECKPOINT_VERSION, FileState
+    from indexer.sources.claude_code.state import CHECKPOINT_VERSION, FileState
 
     if since is None or since.get("version") != CHECKPOINT_VERSION:
         return FileState(), None

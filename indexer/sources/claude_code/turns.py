@@ -15,6 +15,9 @@ from schemas.items import Item, Kind, Status
 MAX_LEADING = 256
 """So many items before a first turn begin one, so that they need not be remembered."""
 
+MAX_EARLIER = 8
+"""In so many turns before the one under way something can still be put in the place of what stands there."""
+
 MAX_OPEN_TOOLS = 128
 """Beyond these the oldest call without a result is no longer waited for."""
 
@@ -41,6 +44,8 @@ class TurnState:
     turn_ms: int = 0
     origin: str | None = None
     is_copy: bool = False
+    earlier: list[tuple[int, int, str | None, bool]] = field(default_factory=list)
+    """The turns before this one: number, time, origin, whether it is a copy."""
     open_tools: dict[str, OpenTool] = field(default_factory=dict)
     leading: list[Item] = field(default_factory=list)
     """Notices and process items before the first turn."""
@@ -59,6 +64,7 @@ class TurnState:
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> Self:
         state = cls(**value)
+        state.earlier = [(turn, at_ms, origin, is_copy) for turn, at_ms, origin, is_copy in value["earlier"]]
         state.open_tools = {id_: OpenTool(*tool) for id_, tool in value["open_tools"].items()}
         state.leading = [Item(**{**item, "kind": Kind(item["kind"])}) for item in value["leading"]]
         return state
@@ -89,14 +95,21 @@ class Turns:
         self._pieces: dict[int, _Piece] = {}
         """By turn. The turn under way is among them, as this part may be what ends it."""
         self._patches: dict[tuple[int, int], Patch] = {}
-        self._replaced: list[tuple[int, Item]] = []
-        """Items of the turn under way, by index, that stand in the place of what an earlier part brought."""
+        self._replaced: list[Append] = []
+        """Items that stand in the place of what an earlier part brought."""
         if state.turn:
             self._pieces[state.turn] = self._piece(state.count, [])
+
+    @property
+    def next_index(self) -> int:
+        """Where the next item will stand, in the turn under way or before the first."""
+        return self.state.count if self.state.turn else len(self.state.leading)
 
     def start(self, item: Item | None, *, origin: str | None = None, is_copy: bool = False) -> None:
         """Begin a turn with its message, or without one."""
         state = self.state
+        if state.turn:
+            state.earlier = [*state.earlier, self._standing][-MAX_EARLIER:]
         items = [*state.leading, *([] if item is None else [item])]
         state.leading = []
         times = [item.at_ms] if item is not None else [one.at_ms for one in items]
@@ -178,16 +191,17 @@ class Turns:
         state.is_copy = piece.is_copy = is_copy
         piece.is_marked_anew = True
 
-    def replace(self, index: int, item: Item) -> None:
-        """Put another item in the place of one of the turn under way."""
-        state = self.state
-        piece = self._pieces[state.turn]
-        if index >= piece.first:
+    def replace(self, turn: int, index: int, item: Item) -> None:
+        """Put another item in the place of one of the turn under way, or of one not long before."""
+        piece = self._pieces.get(turn)
+        if piece is not None and index >= piece.first:
             piece.items[index - piece.first] = item
         else:
-            self._replaced.append((index, item))
-        state.open_tools = {
-            id_: tool for id_, tool in state.open_tools.items() if (tool.turn, tool.index) != (state.turn, index)
+            for known, at_ms, origin, is_copy in (*self.state.earlier, self._standing):
+                if known == turn:
+                    self._replaced.append(Append(turn, at_ms, index, (item,), origin=origin, is_copy=is_copy))
+        self.state.open_tools = {
+            id_: tool for id_, tool in self.state.open_tools.items() if (tool.turn, tool.index) != (turn, index)
         }
 
     def changes(self, *, was_anew: bool, is_last: bool) -> Iterator[Change]:
@@ -198,12 +212,16 @@ class Turns:
         """
         state = self.state
         yield from self._patches.values()
-        for index, item in self._replaced:
-            yield Append(state.turn, state.turn_ms, index, (item,), origin=state.origin, is_copy=state.is_copy)
+        yield from self._replaced
         for turn, piece in self._pieces.items():
             is_whole = piece.is_cut or (was_anew and (is_last or turn != state.turn))
             if piece.items or is_whole or piece.is_marked_anew:
                 yield Append(turn, piece.at_ms, piece.first, tuple(piece.items), is_whole, piece.origin, piece.is_copy)
+
+    @property
+    def _standing(self) -> tuple[int, int, str | None, bool]:
+        state = self.state
+        return state.turn, state.turn_ms, state.origin, state.is_copy
 
     def _piece(self, first: int, items: list[Item]) -> _Piece:
         return _Piece(self.state.turn_ms, first, items, self.state.origin, self.state.is_copy)

@@ -6,11 +6,17 @@ from typing import Any
 from indexer.sources.base import Call as AgentCall
 from indexer.sources.codex import tools
 from indexer.sources.codex.state import MAX_CLOSED_TOOLS, MAX_PROCESSES, MAX_TWINS, State, Tool
-from indexer.sources.codex.tools import Call, Result
+from indexer.sources.codex.tools import MCP, Call, Result
 from indexer.sources.codex.turns import Place, Turns
 from indexer.sources.codex.values import digest
 from indexer.sources.values import text
 from schemas.items import Item, Kind, Status
+
+BEGINNING_CHARS = 500
+"""So much of the output of a call is remembered, to know whether it says what went wrong,"""
+
+MAX_ERROR_CHARS = 4000
+"""and an error as long as it is not longer."""
 
 _SPAWNS = frozenset({"spawn_agent", "spawn"})
 
@@ -35,15 +41,15 @@ class Calls:
         place = self._add(Item(Kind.TOOL, label=call.label, status=Status.RUNNING, input=call.input, at_ms=at_ms))
         if id_ is None:
             return
-        tool = Tool(*place, process=call.process, starts_agent=name in _SPAWNS)
+        tool = Tool(*place, process=call.process, starts_agent=name in _SPAWNS, beginning=_nothing_yet(call))
         self._remember(id_, tool)
         if name == tools.PROGRAM:
             self.state.program = id_
         if tool.starts_agent:
             self.agents[id_] = AgentCall(id_, *place)
 
-    def close(self, tool: Tool, told: Result) -> None:
-        """Complete a call with an account of its end, of which there may be two."""
+    def close(self, tool: Tool, told: Result, at_ms: int | None, label: str = "") -> None:
+        """Complete a call with an account of its end, of which there may be two; `label` is what that one calls it."""
         status = told.status
         if tool.process is not None:
             status = self._told_of_process(tool.process, told)
@@ -51,13 +57,38 @@ class Calls:
             tool.is_sure = True
         elif not tool.is_sure:
             status = Status.OK
-        output = None
-        if told.output is not None and len(told.output) > tool.output_chars:
-            output, tool.output_chars = told.output, len(told.output)
+        output = self._settle(tool, told, label, at_ms)
         self.turns.complete(tool.place, status=status, output=output)
         tool.is_open = False
         if told.process is not None and tool.process is None:
             self._runs_on(told.process, tool.place)
+
+    def _settle(self, tool: Tool, told: Result, label: str, at_ms: int | None) -> str | None:
+        """The output that a call gets from one more account of its end; None leaves what it has.
+
+        Of two outputs, one of which may be cut for the model, that is the longer one. An error that is told apart is
+        the output as long as there is none; beside one that does not say it, it is a process.
+        """
+        if told.error is not None and not tool.is_error_told:
+            tool.is_error_told = True
+            if not tool.output_chars and len(told.error) <= MAX_ERROR_CHARS:
+                tool.error = [label, told.error]
+                return told.error
+            if told.error not in (tool.beginning or ""):
+                self._add_error(label, told.error, at_ms)
+        if told.output is None or len(told.output) <= tool.output_chars:
+            return None
+        if tool.error:
+            (label, error), tool.error = tool.error, []
+            if error not in told.output:
+                self._add_error(label, error, at_ms)
+        tool.output_chars = len(told.output)
+        if tool.beginning is not None:
+            tool.beginning = told.output[:BEGINNING_CHARS]
+        return told.output
+
+    def _add_error(self, label: str, error: str, at_ms: int | None) -> None:
+        self._add(Item(Kind.PROCESS, command=label or None, output=error, at_ms=at_ms))
 
     def _runs_on(self, process: str, place: Place) -> None:
         processes = self.state.processes
@@ -90,7 +121,7 @@ class Calls:
         known = self.state.tools.get(id_) if id_ else None
         if known is not None:
             if is_end:
-                self.close(known, told)
+                self.close(known, told, at_ms, call.label)
             return
         if is_lone:
             self.take_lone("event", id_, call, told, at_ms)
@@ -99,11 +130,12 @@ class Calls:
         if program is not None:
             # The tools that it calls tell better what it does than its first line.
             self.turns.complete(program.place, label=tools.PROGRAM)
-        status = told.status or (Status.OK if is_end else Status.RUNNING)
-        place = self._add(
-            Item(Kind.TOOL, label=call.label, status=status, input=call.input, output=told.output, at_ms=at_ms)
-        )
-        self.note(id_, place, told, is_open=not is_end)
+        place = self._add(Item(Kind.TOOL, label=call.label, status=Status.RUNNING, input=call.input, at_ms=at_ms))
+        tool = Tool(*place, has_call=False, beginning=_nothing_yet(call))
+        if id_ is not None:
+            self._remember(id_, tool)
+        if is_end:
+            self.close(tool, told, at_ms, call.label)
 
     def take_lone(self, layer: str, id_: str | None, call: Call, told: Result, at_ms: int | None) -> None:
         """A tool that is told of in one record of each layer, perhaps without a common id."""
@@ -123,13 +155,10 @@ class Calls:
         )
         self.note(id_, place, told)
 
-    def note(self, id_: str | None, place: Place, told: Result, *, is_open: bool = False) -> None:
+    def note(self, id_: str | None, place: Place, told: Result) -> None:
         if id_ is not None:
-            chars = len(told.output or "")
-            self._remember(
-                id_,
-                Tool(*place, has_call=False, is_open=is_open, is_sure=told.status is not None, output_chars=chars),
-            )
+            chars, is_sure = len(told.output or ""), told.status is not None
+            self._remember(id_, Tool(*place, has_call=False, is_open=False, is_sure=is_sure, output_chars=chars))
 
     def note_agent(self, id_: str, tool: Tool, session: str) -> None:
         self.agents[id_] = AgentCall(id_, *tool.place, session)
@@ -165,3 +194,8 @@ class Calls:
         if stderr and stderr.strip():
             command = call.label.removeprefix("shell: ")
             self._add(Item(Kind.PROCESS, command=command, output=stderr, at_ms=at_ms))
+
+
+def _nothing_yet(call: Call) -> str | None:
+    """The beginning of an output that is not there yet, of a tool whose errors are told apart."""
+    return "" if call.label.startswith(MCP) else None

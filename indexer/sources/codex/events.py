@@ -1,29 +1,15 @@
 """What the interface showed: `event_msg`, and the items that it tells of in a paginated file."""
 
-from collections.abc import Callable
 from typing import Any
 
 from indexer.sources.codex import lines, notices, prompts, tool_events
-from indexer.sources.codex.known import EVENT_KEYS
+from indexer.sources.codex.known import EVENT_KEYS, PART_TYPES, SHOWN_KEYS
 from indexer.sources.codex.layers import AGENT, THINKING, USER
+from indexer.sources.codex.records import Records, Take
 from indexer.sources.codex.thread import Thread
 from indexer.sources.codex.values import fields, joined, readable
 from indexer.sources.values import text
 from schemas.items import Item, Kind
-
-
-def take_event(thread: Thread, event: dict[str, Any], at_ms: int | None) -> None:
-    """Add what an event says to a thread. Of a copy that is left out only messages and tasks tell where it ends."""
-    type_ = event.get("type")
-    if not isinstance(type_, str) or type_ in lines.IGNORED_EVENTS:
-        return
-    take = _EVENTS.get(type_)
-    if take is None:
-        thread.unknown.type(f"event_msg/{type_}")
-        return
-    thread.unknown.fields(event, EVENT_KEYS, f"{type_}.")
-    if not thread.copied.leaves_out or type_ in lines.PROMPT_EVENTS or type_ in lines.TASK_EVENTS:
-        take(thread, event, at_ms)
 
 
 def _user_message(thread: Thread, event: dict[str, Any], at_ms: int | None) -> None:
@@ -53,19 +39,13 @@ def _event_thinking(thread: Thread, event: dict[str, Any], at_ms: int | None) ->
         thread.add(Item(Kind.THINKING, text=words, at_ms=at_ms))
 
 
+def _shown_message(thread: Thread, item: dict[str, Any], at_ms: int | None) -> None:
+    thread.unknown.parts(item.get("content"), PART_TYPES)
+    _shown_prompt(thread, "UserMessage", prompts.prompt_of_user_message(item.get("content")), at_ms)
+
+
 def _item_completed(thread: Thread, event: dict[str, Any], at_ms: int | None) -> None:
-    item = fields(event.get("item"))
-    type_ = item.get("type")
-    if not isinstance(type_, str):
-        return
-    if type_ == "UserMessage":
-        _shown_prompt(thread, "UserMessage", prompts.prompt_of_user_message(item.get("content")), at_ms)
-    elif thread.copied.leaves_out or type_ in _IGNORED_SHOWN:
-        return
-    elif (take := _SHOWN.get(type_)) is not None:
-        take(thread, item, at_ms)
-    else:
-        thread.unknown.type(f"item_completed/{type_}")
+    SHOWN.take(thread, fields(event.get("item")), at_ms)
 
 
 def _task_started(thread: Thread, event: dict[str, Any], at_ms: int | None) -> None:
@@ -98,13 +78,11 @@ def _noticed(thread: Thread, event: dict[str, Any], at_ms: int | None) -> None:
 
 def _thread_name(thread: Thread, event: dict[str, Any], at_ms: int | None) -> None:
     name = text(event.get("thread_name"))
-    if name is not None and not thread.copied.is_copy:
+    if name is not None and name.strip() and not thread.copied.is_copy:
         thread.state.name = name, at_ms or 0
 
 
-_Take = Callable[[Thread, dict[str, Any], int | None], None]
-
-_EVENTS: dict[str, _Take] = {
+_EVENTS: dict[str, Take] = {
     "user_message": _user_message,
     "item_completed": _item_completed,
     "agent_message": _event_agent,
@@ -135,9 +113,11 @@ _EVENTS: dict[str, _Take] = {
     "collab_waiting_end": tool_events.collab_end,
     "collab_close_end": tool_events.collab_end,
     "collab_resume_end": tool_events.collab_end,
+    "sub_agent_activity": tool_events.agent_activity,
 }
 
-_SHOWN: dict[str, _Take] = {
+_SHOWN: dict[str, Take] = {
+    "UserMessage": _shown_message,
     "AgentMessage": _event_agent,
     "Plan": _event_agent,
     "Reasoning": _event_thinking,
@@ -149,10 +129,14 @@ _SHOWN: dict[str, _Take] = {
     "ImageView": tool_events.view_image,
     "ImageGeneration": tool_events.image_end,
     "CollabAgentToolCall": tool_events.collab_end,
+    "SubAgentActivity": tool_events.agent_activity,
     "ContextCompaction": _compaction_event,
     "EnteredReviewMode": _noticed,
     "ExitedReviewMode": _noticed,
 }
-"""The items of `item_completed`."""
 
-_IGNORED_SHOWN = frozenset({"SubAgentActivity", "HookPrompt"})
+EVENTS = Records(
+    "event_msg", _EVENTS, lines.IGNORED_EVENTS, EVENT_KEYS, ends_of_copies=lines.PROMPT_EVENTS | lines.TASK_EVENTS
+)
+SHOWN = Records("item_completed", _SHOWN, {"HookPrompt"}, SHOWN_KEYS, ends_of_copies={"UserMessage"})
+"""The items of `item_completed`."""

@@ -8,8 +8,7 @@ from typing import Any, Self
 
 from indexer.sources.codex.names import RolloutName
 from indexer.sources.codex.values import fields
-from indexer.sources.values import in_calendar, text
-from schemas.times import parse_iso
+from indexer.sources.values import iso_as_ms, text
 
 _SUBAGENTS = frozenset({"subagent", "guardian_review", "memory_consolidation"})
 
@@ -87,7 +86,7 @@ def header_of(payload: dict[str, Any], name: RolloutName) -> Header:
     return Header(
         id=id_,
         cwd=text(payload.get("cwd")),
-        started_ms=_time(payload.get("timestamp")) or name.started_ms,
+        started_ms=iso_as_ms(payload.get("timestamp")) or name.started_ms,
         forked_from=forked_from,
         parent=parent,
         agent_path=text(payload.get("agent_path")) or text(spawn.get("agent_path")),
@@ -116,7 +115,3 @@ def _base(value: Any) -> Base | None:
         end_bytes if isinstance(end_bytes, int) and end_bytes >= 0 else None,
         end_ordinal if isinstance(end_ordinal, int) else None,
     )
-
-
-def _time(value: Any) -> int | None:
-    return in_calendar(parse_iso(value)) if isinstance(value, str) else None

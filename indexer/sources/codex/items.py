@@ -1,40 +1,21 @@
 """What went to and from the model: `response_item`, and the items of files that have no envelope."""
 
-from collections.abc import Callable
 from typing import Any
 
 from indexer.sources.codex import lines, notices, prompts, tools
-from indexer.sources.codex.known import ITEM_KEYS
+from indexer.sources.codex.known import ITEM_KEYS, PART_TYPES
 from indexer.sources.codex.layers import AGENT, THINKING, USER
+from indexer.sources.codex.records import Records, Take
 from indexer.sources.codex.thread import Thread
 from indexer.sources.codex.tools import Call, Result
 from indexer.sources.codex.values import digest, fields, joined, readable
 from indexer.sources.values import text
-from schemas.errors import quoted
 from schemas.items import Item, Kind, Status
-
-
-def is_known(type_: str) -> bool:
-    """Whether a line without an envelope is an item."""
-    return type_ in _ITEMS or type_ in lines.IGNORED_ITEMS
-
-
-def take_item(thread: Thread, item: dict[str, Any], at_ms: int | None) -> None:
-    """Add what an item says to a thread. Of a copy that is left out only messages tell where it ends."""
-    type_ = item.get("type")
-    if not isinstance(type_, str) or type_ in lines.IGNORED_ITEMS:
-        return
-    take = _ITEMS.get(type_)
-    if take is None:
-        thread.unknown.type(f"response_item/{type_}")
-        return
-    thread.unknown.fields(item, ITEM_KEYS, f"{type_}.")
-    if not thread.copied.leaves_out or type_ in ("message", "agent_message"):
-        take(thread, item, at_ms)
 
 
 def _message(thread: Thread, item: dict[str, Any], at_ms: int | None) -> None:
     role, content = item.get("role"), item.get("content")
+    thread.unknown.parts(content, PART_TYPES)
     if role == "user":
         _user_item(thread, content, at_ms)
     elif role == "assistant" and not thread.copied.leaves_out:
@@ -43,7 +24,7 @@ def _message(thread: Thread, item: dict[str, Any], at_ms: int | None) -> None:
             thread.layers.prefer(AGENT)
             thread.add(Item(Kind.AGENT, text=words, at_ms=at_ms))
     elif role not in ("assistant", "developer", "system"):
-        thread.unknown.skip(f"unknown role: {quoted(str(role))}")
+        thread.unknown.tell("role", role)
 
 
 def _user_item(thread: Thread, content: Any, at_ms: int | None) -> None:
@@ -69,6 +50,7 @@ def _user_item(thread: Thread, content: Any, at_ms: int | None) -> None:
 
 def _agent_message(thread: Thread, item: dict[str, Any], at_ms: int | None) -> None:
     """A message between agents: what a subagent is sent is its task."""
+    thread.unknown.parts(item.get("content"), PART_TYPES)
     words = joined(item.get("content")).strip()
     if not words or notices.is_encrypted(words):
         return
@@ -113,6 +95,7 @@ def _tool_search_call(thread: Thread, item: dict[str, Any], at_ms: int | None) -
 
 def _call_output(thread: Thread, item: dict[str, Any], at_ms: int | None) -> None:
     output = item.get("output")
+    thread.unknown.parts(output, PART_TYPES)
     if item.get("type") == "tool_search_output":
         output = readable(item.get("tools") or "")
     id_, told = text(item.get("call_id")), tools.result(output)
@@ -122,7 +105,7 @@ def _call_output(thread: Thread, item: dict[str, Any], at_ms: int | None) -> Non
         item_ = Item(Kind.TOOL, status=told.status or Status.OK, output=told.output, at_ms=at_ms)
         thread.calls.note(id_, thread.add(item_), told)
         return
-    thread.calls.close(tool, told)
+    thread.calls.close(tool, told, at_ms)
     if tool.starts_agent and (agent := notices.started_agent(output)) is not None:
         thread.calls.note_agent(id_, tool, agent)
 
@@ -138,9 +121,7 @@ def _image_generation_call(thread: Thread, item: dict[str, Any], at_ms: int | No
     thread.calls.take_lone("item", text(item.get("id")), call, Result(None, tools.event_status(item)), at_ms)
 
 
-_Take = Callable[[Thread, dict[str, Any], int | None], None]
-
-_ITEMS: dict[str, _Take] = {
+_ITEMS: dict[str, Take] = {
     "message": _message,
     "agent_message": _agent_message,
     "reasoning": _reasoning,
@@ -154,3 +135,5 @@ _ITEMS: dict[str, _Take] = {
     "web_search_call": _web_search_call,
     "image_generation_call": _image_generation_call,
 }
+
+ITEMS = Records("response_item", _ITEMS, lines.IGNORED_ITEMS, ITEM_KEYS, ends_of_copies={"message", "agent_message"})

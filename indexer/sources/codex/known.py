@@ -11,6 +11,9 @@ HEADER_KEYS = frozenset(
     }
 )
 
+KNOWN_VERSIONS = ("0.",)
+"""How versions of the program begin whose files were seen: there is a new one every week."""
+
 HISTORY_MODES = frozenset({"legacy", "paginated"})
 
 ITEM_KEYS = frozenset(
@@ -40,3 +43,18 @@ EVENT_KEYS = frozenset(
         *("name", "role", "stream", "event_id", "occurred_at_ms", "agent_thread_id", "agent_path", "ordinal"),
     }
 )
+
+SHOWN_KEYS = EVENT_KEYS | frozenset(
+    {
+        *("content", "summary_text", "raw_content", "server", "review", "data", "title", "summary", "results"),
+        *("command_actions", "memory_citation", "agents_states", "receiver_threads"),
+    }
+)
+
+PART_TYPES = frozenset(
+    {
+        *("input_text", "output_text", "text", "Text", "refusal", "input_image", "image", "local_image", "skill"),
+        *("mention", "encrypted_content"),
+    }
+)
+"""Of what the content of messages and outputs is made."""

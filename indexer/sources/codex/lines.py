@@ -27,7 +27,7 @@ IGNORED_EVENTS = frozenset(
         *("list_skills_response", "skills_update_available", "hook_started", "hook_completed", "model_reroute"),
         *("warning", "deprecation_notice", "shutdown_complete", "conversation_path", "get_history_entry_response"),
         *("collab_agent_spawn_begin", "collab_agent_interaction_begin", "collab_waiting_begin"),
-        *("collab_close_begin", "collab_resume_begin", "sub_agent_activity"),
+        *("collab_close_begin", "collab_resume_begin"),
         # Retries; the one that was given up on is told by an `error` of its own.
         "stream_error",
     }

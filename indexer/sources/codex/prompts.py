@@ -4,8 +4,8 @@ import re
 from typing import Any
 
 from indexer.sources.codex.values import fields, has_image, texts
+from indexer.sources.pictures import IMAGE, first_words
 
-IMAGE = "[Image]"
 SHELL_COMMAND = "<user_shell_command>"
 TURN_ABORTED = "<turn_aborted>"
 
@@ -84,7 +84,7 @@ def prompt_of_user_message(content: Any) -> str:
 
 def title_of(prompt_text: str) -> str:
     """The first line of a prompt that is not empty; empty where the user typed none of it."""
-    return next((line.strip() for line in typed(prompt_text).splitlines() if line.strip()), "")
+    return first_words(typed(prompt_text))
 
 
 def working_directory(content: Any) -> str | None:

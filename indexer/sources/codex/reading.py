@@ -15,7 +15,7 @@ from indexer.tail import Position
 MAX_FILES = 1000
 """A thread of more files is not followed further back."""
 
-_CHECKPOINT_VERSION = 1
+_CHECKPOINT_VERSION = 2
 
 
 @dataclass(slots=True)
@@ -100,6 +100,13 @@ def links_of(home: Home, header: Header, name: RolloutName) -> list[Link]:
         base = before.base if before is not None else None
     links.reverse()
     return links
+
+
+def started_ms(home: Home, header: Header, name: RolloutName) -> int | None:
+    """When a thread was started, which the first of its own files tells."""
+    bases = (_header_at(home.find(link.rollout)) for link in links_of(home, header, name)[:-1])
+    own = [header, *(base for base in bases if base is not None and base.id == header.id)]
+    return min((one.started_ms for one in own if one.started_ms is not None), default=None)
 
 
 def _header_at(path: Path | None) -> Header | None:

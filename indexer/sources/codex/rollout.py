@@ -5,10 +5,10 @@ from typing import Any
 
 from indexer.sources.codex import lines
 from indexer.sources.codex.copied import Copied
-from indexer.sources.codex.events import take_event
+from indexer.sources.codex.events import EVENTS
 from indexer.sources.codex.header import Header, header_from_name, header_of, is_bare_header
-from indexer.sources.codex.items import is_known, take_item
-from indexer.sources.codex.known import ENVELOPE_KEYS, HEADER_KEYS, HISTORY_MODES
+from indexer.sources.codex.items import ITEMS
+from indexer.sources.codex.known import ENVELOPE_KEYS, HEADER_KEYS, HISTORY_MODES, KNOWN_VERSIONS
 from indexer.sources.codex.layers import AGENT, THINKING
 from indexer.sources.codex.lines import Head, Sort
 from indexer.sources.codex.names import RolloutName
@@ -17,7 +17,6 @@ from indexer.sources.codex.thread import Thread
 from indexer.sources.line_objects import object_on
 from indexer.sources.values import text
 from indexer.tail import Line
-from schemas.errors import quoted
 
 
 class HasBase(Exception):
@@ -105,11 +104,11 @@ class Rollout:
         if not isinstance(payload, dict):
             if "payload" in value:
                 self.thread.unknown.skip('"payload" is no object')
-            elif not is_known(type_):
+            elif not ITEMS.knows(type_):
                 self.thread.unknown.type(type_)
             else:
                 self._need_header()
-                take_item(self.thread, value, self.thread.time(value.get("timestamp")))
+                ITEMS.take(self.thread, value, self.thread.time(value.get("timestamp")))
             return
         self.thread.unknown.fields(value, ENVELOPE_KEYS, "")
         at_ms = self.thread.time(value.get("timestamp"))
@@ -122,9 +121,9 @@ class Rollout:
             return
         match type_:
             case "response_item":
-                take_item(self.thread, payload, at_ms)
+                ITEMS.take(self.thread, payload, at_ms)
             case "event_msg":
-                take_event(self.thread, payload, at_ms)
+                EVENTS.take(self.thread, payload, at_ms)
             case "turn_context":
                 self.thread.take_turn_id(text(payload.get("turn_id")), is_start=False)
             case "compacted":
@@ -147,7 +146,10 @@ class Rollout:
             self.thread.unknown.fields(payload, HEADER_KEYS, "session_meta.")
             mode = payload.get("history_mode")
             if mode is not None and mode not in HISTORY_MODES:
-                self.thread.unknown.skip(f"unknown history_mode: {quoted(str(mode))}")
+                self.thread.unknown.tell("history_mode", mode)
+            version = payload.get("cli_version")
+            if version is not None and not (isinstance(version, str) and version.startswith(KNOWN_VERSIONS)):
+                self.thread.unknown.version(version)
             if self._is_base:
                 known = state.header
                 if known is not None and known.id == header.id and header.started_ms is not None:

@@ -7,7 +7,7 @@ import os
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from indexer.decode import BadJson, decode_object
 from indexer.files import opened
@@ -21,15 +21,16 @@ from indexer.sources.base import (
     Unsettled,
     Waiting,
 )
-from indexer.sources.codex.header import header_of
+from indexer.sources.codex.directory import directory_among, find_directory
+from indexer.sources.codex.header import Header, header_from_name, header_of
 from indexer.sources.codex.home import Home, read_header, tail_of
 from indexer.sources.codex.layers import BetterLayer
 from indexer.sources.codex.names import FOLDERS, SESSIONS, RolloutName, is_archived, is_rollout, rollout_name
-from indexer.sources.codex.reading import Link, Reading, links_of, restored
+from indexer.sources.codex.reading import Link, Reading, links_of, restored, started_ms
 from indexer.sources.codex.state import State
 from indexer.sources.codex.titles import newest
 from indexer.sources.codex.values import fields
-from indexer.sources.files import listed
+from indexer.sources.files import holds
 
 if TYPE_CHECKING:
     from indexer.sources.codex.rollout import Rollout
@@ -38,13 +39,13 @@ PART_BYTES = 4_000_000
 """How much of a file, of what matters in it, goes into one part."""
 
 STALE_SECONDS = 86_400
+"""A tool without an output runs no more where its file has been quiet for longer. Should one come, it counts."""
 
 TEXT_SHARE = 0.2
 """Of a file's bytes; the rest are instructions, twins, pictures, and histories that were written once more."""
 
 ZSTD_RATIO = 4
 """How much longer a compressed file is unpacked: from 1.6 times, where it is mostly pictures, to 22."""
-"""A tool without an output runs no more where its file has been quiet for longer. Should one come, it counts."""
 
 _AGENT, _AGENT_ID = "Codex", "codex"
 
@@ -56,11 +57,10 @@ class CodexSource:
     is_whole_record: ClassVar[bool] = False
     quiet_seconds: ClassVar[int | None] = STALE_SECONDS
 
-    def __init__(self, homes: Sequence[Path], usual_home: Path | None = None) -> None:
-        """`homes` were named by the user, the usual one is looked into if it is there."""
+    def __init__(self, homes: Sequence[Path], usual_homes: Sequence[Path] = ()) -> None:
+        """`homes` were named by the user, the usual ones are looked into if they are there."""
         named = list(dict.fromkeys(homes))
-        usual = [] if usual_home is None or usual_home in named else [usual_home]
-        self._homes = {path: Home(path) for path in [*named, *usual]}
+        self._homes = {path: Home(path) for path in dict.fromkeys((*named, *usual_homes))}
         self._roots = tuple(
             Root(path / folder, is_named=path in named and folder == SESSIONS)
             for path in self._homes
@@ -94,13 +94,35 @@ class CodexSource:
 
     def facts(self, transcript: Transcript) -> SessionFacts | None:
         name = rollout_name(transcript.path.name)
-        if name is None or name.is_document:
+        if name is None:
             return None
         try:
-            header = read_header(transcript.path, name)
-        except Unreadable:
+            header = self._document_header(transcript, name) if name.is_document else self._header(transcript, name)
+        except (Unreadable, BadJson):
             return None
         return None if header is None else self._facts(transcript, State(header=header))
+
+    def _header(self, transcript: Transcript, name: RolloutName) -> Header | None:
+        """What the first lines of a file say; None where it takes more of them to know the directory."""
+        header = read_header(transcript.path, name)
+        if header is None or header.cwd is None:
+            directory, is_all = find_directory(transcript.path)
+            if directory is None and (header is None or not is_all):
+                return None
+            header = header or header_from_name(name)
+            header.cwd = directory
+        if header.base is not None:
+            header.started_ms = started_ms(self._home(transcript.root), header, name)
+        return header
+
+    def _document_header(self, transcript: Transcript, name: RolloutName) -> Header | None:
+        if transcript.size > PART_BYTES:
+            return None
+        document = _document(transcript)
+        header = header_of(fields(document.get("session")), name)
+        items = document.get("items")
+        header.cwd = header.cwd or (directory_among(map(fields, items)) if isinstance(items, list) else None)
+        return header
 
     def read(self, transcript: Transcript, since: Checkpoint | None, *, settle_ms: int = 2000) -> Iterator[Part]:
         name = rollout_name(transcript.path.name)
@@ -232,10 +254,8 @@ class CodexSource:
 
         if since is not None and since.get("signature") == list(transcript.signature):
             return
-        with opened(transcript.path) as descriptor, os.fdopen(os.dup(descriptor), "rb") as file:
-            raw = file.read()
         try:
-            document = decode_object(raw)
+            document = _document(transcript)
         except BadJson as error:
             if abs(time.time_ns() - transcript.mtime_ns) < settle_ms * 1_000_000:
                 raise Unsettled from error
@@ -288,17 +308,16 @@ class CodexSource:
 def codex_home_of(folder: Path) -> Path | None:
     """The Codex home that a folder is, or whose `sessions` or `archived_sessions` it is, with threads in it."""
     candidates = [folder, folder.parent] if folder.name in FOLDERS else [folder]
-    return next((home for home in candidates if _holds_rollouts(home)), None)
+    return next((home for home in candidates if any(holds(home / one, is_rollout) for one in FOLDERS)), None)
 
 
-def _holds_rollouts(home: Path) -> bool:
-    for folder in FOLDERS:
-        try:
-            if next(listed(Root(home / folder), is_rollout), None) is not None:
-                return True
-        except OSError:
-            continue
-    return False
+def _document(transcript: Transcript) -> dict[str, Any]:
+    """
+    Raises:
+        OSError, BadJson: it cannot be read.
+    """
+    with opened(transcript.path) as descriptor, os.fdopen(os.dup(descriptor), "rb") as file:
+        return decode_object(file.read())
 
 
 class _Replaced(Exception):

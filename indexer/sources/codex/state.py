@@ -32,11 +32,16 @@ class Tool:
     process: str | None = None
     """The running process that it talks to."""
     starts_agent: bool = False
+    beginning: str | None = None
+    """Of its output, to know whether that says what went wrong; None for a call of which nobody tells that apart."""
+    is_error_told: bool = False
+    error: list[str] = field(default_factory=list)
+    """What went wrong, as long as that stands for an output that may still come: the call's label, and the error."""
 
     def as_json(self) -> list[Any]:
         return [
             *(self.turn, self.index, self.has_call, self.is_open, self.is_sure, self.output_chars, self.process),
-            self.starts_agent,
+            *(self.starts_agent, self.beginning, self.is_error_told, list(self.error)),
         ]
 
     @property

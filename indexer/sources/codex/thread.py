@@ -9,8 +9,8 @@ from indexer.sources.codex.copied import Copied
 from indexer.sources.codex.layers import Layers
 from indexer.sources.codex.state import State
 from indexer.sources.codex.turns import Place, Turns
-from indexer.sources.codex.unknown import Unknown
 from indexer.sources.codex.values import digest
+from indexer.sources.unknown import Unknown
 from indexer.sources.values import in_calendar
 from schemas.items import Item, Kind
 from schemas.times import parse_iso

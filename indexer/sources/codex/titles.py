@@ -9,9 +9,8 @@ from tempfile import TemporaryDirectory
 
 from indexer.decode import BadJson, decode_object
 from indexer.registry import read_table
-from indexer.sources.values import in_calendar, text
+from indexer.sources.values import iso_as_ms, text
 from indexer.tail import Tail
-from schemas.times import parse_iso
 
 FILE = "session_index.jsonl"
 
@@ -62,8 +61,8 @@ def _read(path: Path) -> dict[str, tuple[str, int]]:
                 entry = decode_object(line.raw)
             except BadJson:
                 continue
-            thread, name, at = text(entry.get("id")), text(entry.get("thread_name")), text(entry.get("updated_at"))
-            at_ms = (in_calendar(parse_iso(at)) if at else None) or 0
+            thread, name = text(entry.get("id")), text(entry.get("thread_name"))
+            at_ms = iso_as_ms(entry.get("updated_at")) or 0
             if thread is not None and at_ms >= names.get(thread, ("", 0))[1]:
                 names[thread] = name or "", at_ms
     return names

@@ -78,3 +78,11 @@ def collab_end(thread: Thread, event: dict[str, Any], at_ms: int | None) -> None
         agent = text(receivers[0]) if isinstance(receivers, list) and receivers else None
     if id_ is not None and tool is not None and agent:
         thread.calls.note_agent(id_, tool, agent)
+
+
+def agent_activity(thread: Thread, event: dict[str, Any], at_ms: int | None) -> None:
+    """What an agent does stands in its own thread; here it tells which one a call started."""
+    id_, agent = text(event.get("call_id")) or text(event.get("id")), text(event.get("agent_thread_id"))
+    tool = thread.state.tools.get(id_) if id_ else None
+    if id_ is not None and tool is not None and tool.starts_agent and agent:
+        thread.calls.note_agent(id_, tool, agent)

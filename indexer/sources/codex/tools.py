@@ -7,10 +7,14 @@ from typing import Any
 
 from indexer.decode import BadJson, decode
 from indexer.sources.codex.values import fields, has_image, joined, readable
+from indexer.sources.pictures import IMAGE
 from schemas.items import Status
 
 PROGRAM = "exec"
 """The tool whose input is a program that calls other tools."""
+
+MCP = "mcp "
+"""How labels of tools of MCP servers begin."""
 
 MAX_LABEL_CHARS = 2000
 """A longer command is told by its beginning; the input has all of it."""
@@ -63,6 +67,8 @@ class Result:
     status: Status | None
     process: str | None = None
     """The process that the call left running."""
+    error: str | None = None
+    """What went wrong, where that is told apart from the output."""
 
 
 def call(name: str, namespace: str | None, arguments: Any) -> Call:
@@ -72,7 +78,7 @@ def call(name: str, namespace: str | None, arguments: Any) -> Call:
     shown = readable(given) if given else "" if raw.strip() == "{}" else raw
     server, tool = _of_server(name, namespace)
     if server is not None:
-        return Call(f"mcp {server} {tool}", shown or None)
+        return Call(f"{MCP}{server} {tool}", shown or None)
     if tool in _SHELLS:
         command = given.get("cmd", given.get("command"))
         return shell_call(command, given) if command else Call(f"shell: {first_line(raw)}", shown or None)
@@ -148,7 +154,7 @@ def web_search_call(action: Any, query: Any) -> Call:
 
 
 def mcp_call(server: Any, tool: Any, arguments: Any) -> Call:
-    return Call(f"mcp {_word(server)} {_word(tool)}", readable(arguments) if arguments else None)
+    return Call(f"{MCP}{_word(server)} {_word(tool)}", readable(arguments) if arguments else None)
 
 
 def result(output: Any) -> Result:
@@ -157,7 +163,7 @@ def result(output: Any) -> Result:
     if isinstance(output, str):
         text, code = _from_json(output)
     elif isinstance(output, list):
-        text = joined(output) or ("[Image]" if has_image(output) else "")
+        text = joined(output) or (IMAGE if has_image(output) else "")
     elif isinstance(output, dict):
         content = output.get("content", output.get("output"))
         text, code = _from_json(content) if isinstance(content, str) else (joined(content), None)
@@ -206,10 +212,10 @@ def mcp_result(event: dict[str, Any]) -> Result:
     """The end of an MCP call: `result` is `{Ok: {content, isError}}`, `{Err: text}`, or the content itself."""
     told = event.get("result")
     if isinstance(told, dict) and "Err" in told:
-        return Result(readable(told["Err"]) or None, Status.FAILED)
+        return Result(None, Status.FAILED, error=readable(told["Err"]))
     if event.get("error"):
         error = event["error"]
-        return Result(_word(fields(error).get("message")) or readable(error), Status.FAILED)
+        return Result(None, Status.FAILED, error=_word(fields(error).get("message")) or readable(error))
     answer = fields(fields(told).get("Ok", told))
     is_error = answer.get("isError", answer.get("is_error"))
     status = Status.FAILED if is_error is True else event_status(event) or (Status.OK if told else None)

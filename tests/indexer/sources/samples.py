@@ -35,7 +35,7 @@ def _turn_file(folder: Path) -> Sample:
     transcripts = Transcripts(folder)
     lines = [user("Fix the parser."), agent("The span is off by one."), user("Thänks 🎉")]
     path = transcripts.turn_file("a", *lines, at="2026-11-30T10:00:00Z")
-    source = TurnFileSource([transcripts.turns], None)
+    source = TurnFileSource([transcripts.turns])
     return Sample(source, source.roots()[0], path)
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from indexer.sources import cydonia
+from indexer.sources import whole
 from indexer.sources.base import Root, Unreadable, Unsettled
 from indexer.sources.cydonia import CydoniaSource
 from schemas.items import Item, Kind, Status
@@ -291,7 +291,7 @@ def test_a_record_that_lost_turns_and_items_is_what_it_says_now(source: CydoniaS
 def test_a_big_record_comes_in_parts_of_which_only_the_last_is_the_end(
     source: CydoniaSource, path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(cydonia, "PART_CHARS", 10)
+    monkeypatch.setattr(whole, "PART_CHARS", 10)
     items = [item for number in range(9) for item in (user(f"q{number}"), *[{"Agent": "xxxx"}] * number)]
     write(path, *items)
     parts = list(source.read(transcript_of(path, source.roots()[0]), None))

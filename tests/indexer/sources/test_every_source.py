@@ -28,6 +28,14 @@ def listed(sample: Sample) -> list[Transcript]:
     return list(sample.source.transcripts(sample.root))
 
 
+def other_name(sample: Sample) -> Path:
+    """Beside the transcript, the name of another one: its id ends the name, but for what follows a dot."""
+    stem, _, ending = sample.path.name.partition(".")
+    other = sample.path.with_name(f"{stem[:-1]}{'2' if stem[-1] != '2' else '3'}.{ending}")
+    assert sample.source.owns(sample.root, other)
+    return other
+
+
 def read_whole(sample: Sample) -> StoredSession:
     session = StoredSession()
     session.apply_all(sample.source.read(transcript_of(sample.path, sample.root), None, settle_ms=0))
@@ -50,9 +58,14 @@ def test_every_source_has_a_sample_and_is_documented() -> None:
     assert list(SAMPLES) == list(SOURCES)
     readme = (DOCS.parent / "README.md").read_text(encoding="utf-8")
     described = (DOCS / "settings.md").read_text(encoding="utf-8")
+    arguments = (DOCS / "http.md").read_text(encoding="utf-8").splitlines()
+    (source_argument,) = [line for line in arguments if line.startswith("| `source` |")]
+    architecture = (DOCS / "architecture.md").read_text(encoding="utf-8")
     for name in SOURCES:
         assert f"| `{name}` |" in readme
         assert f"`sources.{name}.enabled`" in described
+        assert f"`{name}`" in source_argument
+        assert f"`sources/{name.replace('-', '_')}" in architecture
 
 
 def test_a_transcript_is_listed_and_owned(sample: Sample) -> None:
@@ -133,9 +146,8 @@ def test_it_is_found_read_and_kept_when_it_is_deleted(sample: Sample, tmp_path: 
     before = contents(known)
     index(known)
     assert (turn, contents(known)) == (1, before)
-    other = sample.path.with_name(sample.path.name.replace("1", "2").replace("a.", "b."))
     sample.path.rename(tmp_path / "away")
-    other.write_bytes(b"")  # so that the folder is not empty
+    other_name(sample).write_bytes(b"")  # so that the folder is not empty
     index(known)
     assert found_in(known, "OFF BY one") == [(found, 1)]
     assert [session.is_deleted for session in sessions_of(known).values()] == [True]

@@ -2,11 +2,12 @@ from pathlib import Path
 
 import pytest
 
-from indexer.sources import sources_for
+from indexer.sources import IN_FOLDERS, sources_for
 from indexer.sources.base import Source
 from schemas.errors import InvalidArgument
 from schemas.settings import load_settings
 from schemas.sources import SOURCES
+from tests.indexer.sources.codex import rollouts
 
 
 def roots_of(sources: list[Source]) -> dict[str, list[Path]]:
@@ -39,12 +40,12 @@ def test_the_usual_places_are_looked_for(home: Path, project: Path) -> None:
     state.parent.mkdir(parents=True)
     state.write_text(f'projects = ["{project}"]\n')
     sources = sources_for(load_settings())
-    assert [list(source.state_files()) for source in sources] == [
-        [state],
-        [],
-        [],
-        [home / ".codex" / "session_index.jsonl"],
-    ]
+    state_files = {source.name: list(source.state_files()) for source in sources}
+    assert list(state_files) == list(SOURCES)
+    assert {name: files for name, files in state_files.items() if files} == {
+        "cydonia": [state],
+        "codex": [home / ".codex" / "session_index.jsonl"],
+    }
     assert roots_of(sources)["cydonia"] == [project / ".cydonia" / "sessions"]
     assert [folder.parts[-2:] for folder in roots_of(sources)["turn-file"]] == [("turndex", "turns")]
     assert roots_of(sources)["claude-code"] == [home / ".claude" / "projects"]
@@ -127,6 +128,41 @@ def test_a_source_that_is_switched_off_is_not_read(tmp_path: Path, project: Path
     assert sources_for(load_settings(named)) == []
     with pytest.raises(InvalidArgument, match="switched off"):
         sources_for(load_settings(named, {"roots": [str(project)]}))
+
+
+def test_every_source_that_lies_in_folders_has_its_settings() -> None:
+    sources = load_settings().sources
+    for kind in IN_FOLDERS:
+        assert kind.name in SOURCES
+        assert sources.in_folders(kind.name).folders is None
+
+
+def test_a_root_is_of_a_source_that_knows_its_places_before_it_is_of_one_that_looks_everywhere(tmp_path: Path) -> None:
+    home = tmp_path / "codex"
+    rollouts.CodexHome(home).write(rollouts.meta())
+    (home / "notes").mkdir()
+    (home / "notes" / "a.turns.jsonl").write_text("")
+    sources = sources_for(load_settings(flags={"roots": [str(home)], "discover": False}))
+    assert [source.name for source in sources] == ["codex"]
+
+
+def test_the_usual_folder_is_not_read_twice_where_it_lies_in_a_root(home: Path) -> None:
+    usual = home / ".local" / "share" / "turndex" / "turns"
+    usual.mkdir(parents=True)
+    (usual / "a.turns.jsonl").write_text("")
+    roots = roots_of(sources_for(load_settings(flags={"roots": [str(home / ".local")]})))
+    assert roots["turn-file"] == [(home / ".local").resolve()]
+
+
+def test_folders_of_claude_code_may_lie_in_each_other(tmp_path: Path) -> None:
+    folders = [tmp_path / "a", tmp_path / "a" / "b", tmp_path / "a" / "projects"]
+    (tmp_path / "a" / "projects").mkdir(parents=True)
+    settings = load_settings(
+        flags={"sources": {"claude_code": {"folders": list(map(str, folders))}}, "discover": False}
+    )
+    assert roots_of(sources_for(settings)) == {
+        "claude-code": [tmp_path / "a" / "projects", tmp_path / "a" / "b" / "projects"]
+    }
 
 
 def test_a_folder_within_another_is_not_read_twice(tmp_path: Path, turns: Path) -> None:

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from schemas.items import Kind
-from tests.indexer.sources.claude_code.written import CWD, TEN, Written, agent, call, result, system, user
+from tests.indexer.sources.claude_code.written import CWD, TEN, Written, agent, attachment, call, result, system, user
 
 
 def test_each_block_stands_where_its_line_stands(written: Written) -> None:
@@ -32,16 +32,29 @@ def test_each_block_stands_where_its_line_stands(written: Written) -> None:
 def test_adjacent_text_of_one_answer_is_joined_over_its_lines(written: Written) -> None:
     session = written.read(
         user("Who wrote it?"),
-        agent("The parser is by ", id="m1"),
+        agent("The parser is old.", id="m1"),
         {"type": "progress", "data": {"type": "hook_progress"}},
-        agent("two people", ".", id="m1"),
+        agent("Two people", "wrote it.", id="m1"),
         agent("Shall I go on?", id="m2"),
         agent("Without an id", id=None),
         agent("stay apart", id=None),
     )
     assert session.texts == [
-        ["Who wrote it?", "The parser is by two people.", "Shall I go on?", "Without an id", "stay apart"]
+        [
+            "Who wrote it?",
+            "The parser is old.\nTwo people\nwrote it.",
+            "Shall I go on?",
+            "Without an id",
+            "stay apart",
+        ]
     ]
+
+
+def test_words_of_two_blocks_never_become_one_word_or_one_line(written: Written) -> None:
+    session = written.read(
+        user([{"type": "text", "text": "tea"}, {"type": "text", "text": "pot"}]), agent("ket", "tle")
+    )
+    assert session.texts == [["tea\npot", "ket\ntle"]]
 
 
 def test_text_of_one_answer_with_a_tool_between_is_not_joined(written: Written) -> None:
@@ -55,7 +68,7 @@ def test_joined_text_goes_on_in_a_later_read(written: Written) -> None:
     session = written.read(user("u"), agent("One "))
     written.add(agent("sentence."))
     written.read_on(session)
-    assert session.texts == [["u", "One sentence."]]
+    assert session.texts == [["u", "One \nsentence."]]
 
 
 def test_empty_and_unreadable_blocks_are_ignored(written: Written) -> None:
@@ -139,6 +152,39 @@ def test_what_stands_behind_a_superseded_line_stays_where_it_is(written: Written
     seen = [(item.kind, item.text) for item in session.turns[0].items if item.text]
     assert seen == [(Kind.USER, "u"), (Kind.NOTICE, "another model answers"), (Kind.AGENT, "Right")]
     assert "Wrong" not in str(session.turns)
+
+
+def test_what_is_superseded_in_a_later_read_is_dropped_from_its_own_turn(written: Written) -> None:
+    session = written.read(
+        user("u"),
+        agent("Wrong", id="m1", uuid="x1"),
+        system("model_refusal_fallback", content="another model answers"),
+    )
+    written.add(agent("Right", id="m2", supersedesUuids=["x1"]), user("v"), agent("a", id="m3"), agent("b", id="m4"))
+    written.read_on(session)
+    assert [[text for text in turn if text] for turn in session.texts] == [
+        ["u", "another model answers", "Right"],
+        ["v", "a", "b"],
+    ]
+
+
+@pytest.mark.parametrize("is_in_one_read", [True, False])
+@pytest.mark.parametrize("is_steering", [True, False])
+@pytest.mark.parametrize("count", [1, 3])
+def test_a_line_is_superseded_also_where_a_message_was_sent_since(
+    written: Written, is_in_one_read: bool, is_steering: bool, count: int
+) -> None:
+    words = [f"v{number}" for number in range(count)]
+    typed = [
+        attachment("queued_command", prompt=word, commandMode="prompt") if is_steering else user(word) for word in words
+    ]
+    session = written.read(user("u", forkedFrom={"sessionId": "o", "messageUuid": "m"}), agent("Wrong", uuid="x1"))
+    for line in [*typed, agent("Right", id="m2", supersedesUuids=["x1"])]:
+        written.add(line)
+        session = written.read_on(session) if not is_in_one_read else session
+    session = written.read_on(session)
+    seen = [[text for text in turn if text] for turn in session.texts]
+    assert seen == [["u"], *[[f"v{number}"] for number in range(count - 1)], [f"v{count - 1}", "Right"]]
 
 
 def test_a_tool_of_the_servers_has_its_result_in_the_same_answer(written: Written) -> None:

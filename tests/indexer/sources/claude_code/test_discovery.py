@@ -149,6 +149,17 @@ def test_a_session_is_its_folder_and_file(written: Written) -> None:
     assert facts.parent_id is None
 
 
+def test_the_ids_that_its_lines_have_are_other_names_of_a_session(written: Written) -> None:
+    others = [user("u", sessionId=f"old-{number}") for number in range(40)]
+    fork = {"sessionId": "source", "messageUuid": "m"}
+    session = written.read(user("u"), user("v", sessionId=None, forkedFrom=fork), user("w", sessionId="../x"))
+    assert session.the_facts.aliases == ()
+    written.add(user("x", sessionId="old-1"), agent("a", sessionId="old-1"), *others)
+    aliases = written.read_on(session).the_facts.aliases
+    assert aliases[:3] == ("old-1", "old-0", "old-2")
+    assert len(aliases) == 16
+
+
 def test_the_same_id_in_two_folders_is_two_sessions(written: Written) -> None:
     moved = written.beside(f"-home-a-moved/{SESSION}.jsonl")
     keys = {written.read(user("u")).the_facts.key, moved.read(user("u")).the_facts.key}
@@ -190,6 +201,13 @@ def test_the_head_of_a_file_tells_what_session_it_is(written: Written) -> None:
 def test_a_head_that_does_not_tell_says_nothing(written: Written, count: int) -> None:
     written.add(*[sidecar("mode", mode="plan", cwd=None)] * count)
     assert written.source.facts(transcript_of(written.path, written.root)) is None
+
+
+def test_the_head_of_a_file_that_nowhere_tells_a_directory_says_so(written: Written) -> None:
+    written.add(user("Fix it", cwd=None))
+    facts = written.source.facts(transcript_of(written.path, written.root))
+    assert facts is not None
+    assert (facts.session_id, facts.project, facts.title) == (SESSION, written.folder, "Fix it")
 
 
 def test_nothing_is_written_or_touched_beside_the_files(written: Written) -> None:

@@ -22,6 +22,9 @@ from tests.indexer.sources.claude_code.written import Written, agent, attachment
         (system("turn_duration", durationMs=1200), None),
         (system("stop_hook_summary", hookInfos=[], hookErrors=[]), None),
         (system("stop_hook_summary", hookErrors=["tests fail"]), "stop hook failed: tests fail"),
+        (system("stop_hook_summary", hookErrors=["a", {"message": "b"}]), "stop hook failed: a\nb"),
+        (system("stop_hook_summary", hookErrors="tests fail"), "stop hook failed: tests fail"),
+        (system("stop_hook_summary", hookErrors=[{"code": 2}]), "stop hook failed"),
         (system("informational", content="fyi", level="info"), None),
         (system("informational", content="careful", level="warning"), "careful"),
         (system("away_summary", content="while away"), None),
@@ -57,11 +60,22 @@ def test_of_a_burst_of_retries_the_last_is_shown(written: Written, count: int) -
     assert session.texts == [["u", f"busy (try {count} of 10)", "a", "busy (try 1 of 10)"]]
 
 
-@pytest.mark.parametrize(("content", "kind"), [("<local-command-stderr>no</local-command-stderr>", "process")])
-def test_standard_error_of_a_local_command_is_a_process(written: Written, content: str, kind: str) -> None:
-    for line in (user(content), system("local_command", content=content)):
-        written.path.unlink(missing_ok=True)
-        assert written.read(user("u"), line).said == [[("user", "u"), (kind, "no")]]
+@pytest.mark.parametrize("is_system", [True, False])
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("<local-command-stderr>no</local-command-stderr>", [("process", "no")]),
+        (
+            "<local-command-stdout>half</local-command-stdout>\n<local-command-stderr>no</local-command-stderr>",
+            [("notice", "half"), ("process", "no")],
+        ),
+    ],
+)
+def test_standard_error_of_a_local_command_is_a_process(
+    written: Written, content: str, said: list[tuple[str, str]], is_system: bool
+) -> None:
+    line = system("local_command", content=content) if is_system else user(content)
+    assert written.read(user("u"), line).said == [[("user", "u"), *said]]
 
 
 @pytest.mark.parametrize(

@@ -36,9 +36,27 @@ def test_an_attached_message_begins_a_turn_where_the_agent_saw_it(
     assert session.texts == [["first", "One "], ["and this", "two"]]
 
 
-def test_an_attached_picture_begins_a_turn(written: Written) -> None:
-    picture = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "iVBORw0KGgo="}}
-    assert written.read(*WORK, steering([picture]), MORE).kinds == [["user", "agent"], ["user", "agent"]]
+PICTURE = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "iVBORw0KGgo="}}
+
+
+@pytest.mark.parametrize(
+    "prompt", [[PICTURE], [{"type": "text", "text": "<system-reminder>x</system-reminder>"}, PICTURE]]
+)
+def test_an_attached_picture_begins_a_turn(written: Written, prompt: Any) -> None:
+    assert written.read(*WORK, steering(prompt), MORE).texts == [["first", "One "], ["[Image]", "two"]]
+
+
+@pytest.mark.parametrize("has_attachment", [True, False])
+def test_a_picture_that_left_the_queue_into_the_work_begins_one_turn(written: Written, has_attachment: bool) -> None:
+    lines = [queue("enqueue", [PICTURE]), queue("remove"), *([steering([PICTURE])] if has_attachment else [])]
+    assert written.read(*WORK, *lines, MORE).texts == [["first", "One "], ["[Image]", "two"]]
+
+
+def test_a_message_is_one_turn_though_only_its_attachment_has_what_was_put_in_for_the_model(written: Written) -> None:
+    both = [queue("remove", "and this"), steering("<system-reminder>x</system-reminder>and this")]
+    for lines in (both, both[::-1]):
+        written.path.unlink(missing_ok=True)
+        assert written.read(*WORK, *lines, MORE).texts == [["first", "One "], ["and this", "two"]]
 
 
 @pytest.mark.parametrize(
@@ -48,13 +66,14 @@ def test_an_attached_picture_begins_a_turn(written: Written) -> None:
         steering("x", isMeta=True),
         steering("x", origin={"kind": "peer"}),
         steering("<task-notification><summary>x</summary></task-notification>"),
+        steering("<system-reminder>x</system-reminder><task-notification><summary>x</summary></task-notification>"),
         steering("<system-reminder>x</system-reminder>"),
         steering(""),
         steering(None),
     ],
 )
 def test_what_else_is_attached_begins_none(written: Written, line: dict[str, Any]) -> None:
-    assert written.read(*WORK, line, MORE).texts == [["first", "One two"]]
+    assert written.read(*WORK, line, MORE).texts == [["first", "One \ntwo"]]
 
 
 @pytest.mark.parametrize("content", ["and this", [{"type": "text", "text": "and this"}]])
@@ -116,7 +135,7 @@ def test_an_attachment_before_another_message_does_not_hide_a_removal(written: W
 
 @pytest.mark.parametrize("content", ["/compact", "<task-notification><summary>x</summary></task-notification>"])
 def test_commands_and_notifications_that_leave_the_queue_begin_none(written: Written, content: str) -> None:
-    assert written.read(*WORK, queue("enqueue", content), queue("remove"), MORE).texts == [["first", "One two"]]
+    assert written.read(*WORK, queue("enqueue", content), queue("remove"), MORE).texts == [["first", "One \ntwo"]]
 
 
 def test_what_was_sent_to_the_idle_agent_is_counted_as_its_own_line(written: Written) -> None:
@@ -128,11 +147,11 @@ def test_what_was_sent_to_the_idle_agent_is_counted_as_its_own_line(written: Wri
 
 def test_what_went_back_into_the_editor_was_not_sent(written: Written) -> None:
     session = written.read(*WORK, queue("enqueue", "a"), queue("enqueue", "b"), queue("popAll"), queue("remove"), MORE)
-    assert session.texts == [["first", "One two"]]
+    assert session.texts == [["first", "One \ntwo"]]
 
 
 def test_what_waits_was_not_sent(written: Written) -> None:
-    assert written.read(*WORK, queue("enqueue", "a"), queue("later", "b"), MORE).texts == [["first", "One two"]]
+    assert written.read(*WORK, queue("enqueue", "a"), queue("later", "b"), MORE).texts == [["first", "One \ntwo"]]
 
 
 def test_steering_ends_no_tool_that_runs(written: Written) -> None:

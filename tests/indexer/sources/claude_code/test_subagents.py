@@ -199,3 +199,17 @@ def test_a_file_of_nothing_but_a_subagents_lines_is_a_session_without_turns(writ
     session = written.read(side(user("One."), "a1", None))
     assert session.texts == []
     assert session.sides["a1"].texts == [["One."]]
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_a_subagents_output_that_was_too_large_is_read_from_its_parents_folder(written: Written, place: str) -> None:
+    folder = written.path.with_suffix("") / "tool-results"
+    folder.mkdir(parents=True)
+    (folder / "t1.txt").write_text("all of it")
+    file = written.beside(place, isSidechain=True, agentId="a1b2c3d")
+    session = file.read(
+        user("Review."),
+        agent(call("t1", "Bash", command="make")),
+        result("t1", "<persisted-output>\nPreview:\nall\n</persisted-output>"),
+    )
+    assert session.turns[0].items[1].output == "all of it"

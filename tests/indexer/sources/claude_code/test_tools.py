@@ -9,6 +9,9 @@ from tests.indexer.sources.claude_code.written import CWD, Written, age, agent, 
 from tests.indexer.sources.model import transcript_of
 
 BASE64 = "iVBORw0KGgo" * 1000
+REFUSED = result(
+    "t1", "The user doesn't want to proceed with this tool use.", is_error=True, more="User rejected tool use"
+)
 
 
 @pytest.mark.parametrize(
@@ -122,6 +125,11 @@ def tool_of(written: Written, *lines: Any) -> Item:
         (result("t1", None), "ok", ""),
         (result("t1", None, more={"stdout": "out", "stderr": ""}), "ok", "out"),
         (result("t1", [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]), "ok", "a\nb"),
+        (
+            result("t1", [{"type": "text", "text": "a"}, {"type": "document"}, {"type": "image"}]),
+            "ok",
+            "a\n[Document]\n[Image]",
+        ),
         (result("t1", [{"type": "tool_reference", "tool_name": "Read"}]), "ok", "Read"),
         (
             result("t1", "Exit code 2\nboom", is_error=True, more="Error: Exit code 2\nboom"),
@@ -129,16 +137,7 @@ def tool_of(written: Written, *lines: Any) -> Item:
             "Exit code 2\nboom",
         ),
         (result("t1", "<tool_use_error>No such file</tool_use_error>", is_error=True), "failed", "No such file"),
-        (
-            result(
-                "t1",
-                "The user doesn't want to proceed with this tool use.",
-                is_error=True,
-                more="User rejected tool use",
-            ),
-            "failed",
-            "The user doesn't want to proceed with this tool use.",
-        ),
+        (REFUSED, "failed", "The user doesn't want to proceed with this tool use."),
         (result("t1", "half", more={"stdout": "half", "stderr": "", "interrupted": True}), "failed", "half"),
         (result("t1", "Started", more={"backgroundTaskId": "b1", "stdout": "", "stderr": ""}), "ok", "Started"),
         (result("t1", "Launched", more={"status": "async_launched", "agentId": "a1"}), "ok", "Launched"),
@@ -221,7 +220,7 @@ def test_what_is_large_and_no_text_is_not_kept(written: Written) -> None:
     kept = str(session.turns) + str(session.checkpoint)
     assert BASE64[:50] not in kept
     assert "SECRET" not in kept
-    assert session.turns[0].items[1].output == "[image]"
+    assert session.turns[0].items[1].output == "[Image]"
 
 
 def test_a_line_of_many_megabytes_is_read_for_what_is_text_in_it(written: Written) -> None:
@@ -233,7 +232,7 @@ def test_a_line_of_many_megabytes_is_read_for_what_is_text_in_it(written: Writte
         agent("I see.", id="m2"),
     )
     assert session.texts == [["u", "Read a.png", "I see."]]
-    assert session.turns[0].items[1].output == "[image]\na kettle"
+    assert session.turns[0].items[1].output == "[Image]\na kettle"
 
 
 def test_a_later_start_ends_what_runs_and_a_late_result_still_counts(written: Written) -> None:
@@ -336,15 +335,7 @@ def test_an_answer_to_a_question_is_a_result_and_no_turn(written: Written) -> No
     ("line", "status"),
     [
         (result("t1", "User has approved your plan.", more={"plan": "# Plan", "isAgent": False}), "ok"),
-        (
-            result(
-                "t1",
-                "The user doesn't want to proceed with this tool use.",
-                is_error=True,
-                more="User rejected tool use",
-            ),
-            "failed",
-        ),
+        (REFUSED, "failed"),
     ],
 )
 def test_a_plan_is_approved_or_refused_and_either_is_no_turn(

@@ -16,11 +16,16 @@ DOCUMENT = {"type": "document", "source": {"type": "base64", "media_type": "appl
         ("Fix the parser", "Fix the parser"),
         ([{"type": "text", "text": "Fix"}, {"type": "text", "text": "the parser"}], "Fix\nthe parser"),
         ([{"type": "text", "text": "See this"}, PICTURE], "See this"),
-        ([PICTURE], ""),
-        ([DOCUMENT], ""),
+        ([PICTURE], "[Image]"),
+        ([DOCUMENT], "[Document]"),
+        ([PICTURE, PICTURE, DOCUMENT], "[Image]\n[Image]\n[Document]"),
+        ([PICTURE, {"type": "text", "text": " "}], "[Image]"),
+        ([{"type": "text", "text": "<ide_opened_file>a</ide_opened_file>"}, PICTURE], "[Image]"),
         ("Implement the following plan:\n\n# Plan", "Implement the following plan:\n\n# Plan"),
         ("Why does <div> overflow?", "Why does <div> overflow?"),
         ("<div> overflows", "<div> overflows"),
+        ("<agent-message>Done</agent-message>\nFix it", "<agent-message>Done</agent-message>\nFix it"),
+        ("<div>a</div><agent-message>b</agent-message>", "<div>a</div><agent-message>b</agent-message>"),
         ("Warmup the cache", "Warmup the cache"),
         (
             "<command-message>review</command-message>\n<command-name>/review</command-name>\n"
@@ -37,7 +42,7 @@ DOCUMENT = {"type": "document", "source": {"type": "base64", "media_type": "appl
 )
 def test_what_a_user_sent_begins_a_turn(written: Written, content: Any, shown: str | None) -> None:
     session = written.read(user("first"), user(content), agent("Yes."))
-    assert session.said[1:] == [[("user", content if shown is None else shown or None), ("agent", "Yes.")]]
+    assert session.said[1:] == [[("user", content if shown is None else shown), ("agent", "Yes.")]]
 
 
 @pytest.mark.parametrize(
@@ -76,6 +81,32 @@ def test_what_a_user_sent_begins_a_turn(written: Written, content: Any, shown: s
         (user("<user-memory-input>use <b> tags</user-memory-input>"), ["use <b> tags"]),
         (user('<teammate-message from="b">Take over</teammate-message>'), ["Take over"]),
         (user('<agent-message id="1">Take over</agent-message>'), ["Take over"]),
+        (
+            user("<teammate-message a='1'>One</teammate-message>\n<teammate-message>Two</teammate-message>"),
+            ["One\nTwo"],
+        ),
+        (user("<agent-message>One</agent-message><teammate-message>Two</teammate-message>"), ["One\nTwo"]),
+        (user("<system-reminder>x</system-reminder><agent-message>One</agent-message>"), ["One"]),
+        (
+            user("<agent-message>Close it with </agent-message> like so</agent-message>"),
+            ["Close it with </agent-message> like so"],
+        ),
+        (user("<cross_talk.v2 from='a'>Take over</cross_talk.v2>", origin={"kind": "peer"}), ["Take over"]),
+        (user("<some-tag>Take over</some-tag>\nand hurry", origin={"kind": "peer"}), ["Take over\nand hurry"]),
+        (user("<some-tag>Take over", origin={"kind": "peer"}), ["Take over"]),
+        (user("Write <summary>x</summary>", origin={"kind": "peer"}), ["Write <summary>x</summary>"]),
+        (
+            user(
+                "<task-notification><summary>One</summary><status>completed</status></task-notification>\n"
+                "<task-notification><summary>Two</summary><status>failed</status><result>No</result></task-notification>"
+                "\nRead the output"
+            ),
+            ["One (completed)\nTwo (failed)\nNo\nRead the output"],
+        ),
+        (
+            user("<task-notification><task-id>b1</task-id><note>it ends</note></task-notification>"),
+            ["task-id: b1\nnote: it ends"],
+        ),
         (user("Stop hook feedback:\n- tests fail"), ["Stop hook feedback:\n- tests fail"]),
         (user(""), []),
         (user("  \n"), []),
@@ -142,7 +173,7 @@ def test_a_result_of_a_tool_begins_none_whatever_stands_beside_it(written: Writt
     both["message"]["content"] += [{"type": "text", "text": "injected"}, PICTURE]
     session = written.read(user("first"), agent(call("t1", "Bash", command="ls")), both)
     assert session.said == [[("user", "first"), ("tool", "Bash: ls")]]
-    assert session.turns[0].items[1].output == "done\n[image]"
+    assert session.turns[0].items[1].output == "done\n[Image]"
 
 
 @pytest.mark.parametrize("kind", ["human", "carrier-pigeon", None, 7, ["peer"]])
@@ -194,7 +225,7 @@ def test_the_users_own_command_is_a_tool_and_no_turn(written: Written) -> None:
         user("first"),
         agent("Yes."),
         user("<bash-input>ls -la</bash-input>"),
-        user("<bash-stdout>a.rs</bash-stdout><bash-stderr>one warning</bash-stderr>"),
+        user("<bash-stdout>\x1b[34ma.rs\x1b[0m</bash-stdout><bash-stderr>one warning</bash-stderr>"),
         agent("I see.", id="m2"),
     )
     assert session.said == [[("user", "first"), ("agent", "Yes."), ("tool", "ls -la"), ("agent", "I see.")]]

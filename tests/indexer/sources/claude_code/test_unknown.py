@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections import Counter
 from typing import Any
 
 import orjson
@@ -9,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from indexer.sources.claude_code import transcript as transcript_module
+from indexer.sources import unknown as unknown_module
 from tests.indexer.sources.claude_code.written import Written, agent, attachment, sidecar, system, user, written_in
 
 
@@ -24,17 +25,24 @@ def test_what_is_unknown_is_counted_by_what_it_is(written: Written) -> None:
         attachment("crystal_ball"),
         attachment("crystal_ball"),
         sidecar("queue-operation", operation="ponder", content="x"),
+        sidecar("ai-title", aiTitle="t", mood="good"),
+        user([{"type": "text", "text": "v"}, {"type": "hologram"}, {"text": "x"}]),
     )
-    assert session.texts == [["u", "a", "b"]]
-    assert sorted(session.reasons, key=str) == [
+    assert session.texts == [["u", "a", "b"], ["v"]]
+    assert session.reasons == [
         (1, "unknown field: haste"),
         (1, "unknown field: mood"),
         (2, "unknown version: 2.2"),
+        (2, "unknown field: mood"),
         (4, "unknown type: hologram"),
         (5, "unknown type: hologram"),
         (6, "unknown system subtype: seance"),
         (7, "unknown attachment: crystal_ball"),
+        (8, "unknown attachment: crystal_ball"),
         (9, "unknown queue operation: ponder"),
+        (10, "unknown field: mood"),
+        (11, "unknown block: hologram"),
+        (11, "unknown block: None"),
     ]
 
 
@@ -52,11 +60,14 @@ def test_a_loud_line_of_an_unknown_kind_is_shown(written: Written) -> None:
     assert written.read(user("u"), system("seance", content="boo", level="error")).texts == [["u", "boo"]]
 
 
-def test_reasons_are_short_and_few(written: Written, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(transcript_module, "MAX_SKIPPED", 100)
+def test_reasons_are_short_and_few_and_none_is_hidden_by_another(
+    written: Written, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(unknown_module, "MAX_TIMES", 10)
     long = "x" * 500
-    lines = [sidecar(f"type-{number}-{long}") for number in range(200)]
+    lines = [sidecar(f"{number}-{long}") for number in range(200)]
     others = [
+        *[sidecar("often")] * 100,
         system(long),
         attachment(long),
         agent({"type": long}),
@@ -66,8 +77,9 @@ def test_reasons_are_short_and_few(written: Written, monkeypatch: pytest.MonkeyP
     ]
     session = written.read(user("u"), *others, *lines, agent("a"))
     assert session.texts == [["u", "a"]]
-    assert len(session.skipped) == 100
-    assert len({reason for _, reason in session.reasons}) == transcript_module.MAX_REASONS + 1
+    reasons = Counter(reason for _, reason in session.reasons)
+    assert len(reasons) == unknown_module.MAX_REASONS + 1
+    assert (reasons["unknown type: often"], reasons[unknown_module.MORE]) == (10, 10)
     assert {"unknown block", "unknown attachment", "unknown field", "unknown version", "unknown system subtype"} <= {
         reason.partition(":")[0] for _, reason in session.reasons
     }

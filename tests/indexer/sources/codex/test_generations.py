@@ -62,6 +62,23 @@ def test_generations_are_joined_and_what_was_reverted_is_left_out(codex: CodexHo
     assert session.skipped == []
 
 
+def test_the_head_of_a_later_generation_tells_when_the_thread_was_started(codex: CodexHome) -> None:
+    codex.write(*FIRST_LINES)
+    path = codex.write(*second_lines(), rollout=SECOND, stamp="2026-11-30T12-00-00")
+    facts = codex.source.facts(transcript_of(path, codex.root_of(path)))
+    assert facts is not None
+    assert (facts.key, facts.started_ms) == (THREAD, second(-1))
+
+
+def test_the_head_of_a_fork_tells_when_it_was_forked(codex: CodexHome) -> None:
+    codex.write(*FIRST_LINES)
+    header = meta(OTHER, history_base=base(THREAD, FIRST_LINES, 7), timestamp="2026-11-30T12:00:00Z")
+    path = codex.write(header, *task("T3", "Else", "b"), thread=OTHER, stamp="2026-11-30T12-00-00")
+    facts, read = codex.source.facts(transcript_of(path, codex.root_of(path))), codex.read(path).facts
+    assert facts is not None and read is not None
+    assert facts.started_ms == read.started_ms == second(7200)
+
+
 def test_generations_are_followed_back_however_many_there_are(codex: CodexHome) -> None:
     codex.write(*FIRST_LINES)
     lines = second_lines()

@@ -5,8 +5,10 @@ from pathlib import Path
 import pytest
 
 from indexer.sources.base import Unreadable, Unsettled
+from indexer.sources.codex import directory
 from schemas.items import Kind, Status
 from tests.indexer.sources.codex.rollouts import START, THREAD, CodexHome, ReadSession, encoded
+from tests.indexer.sources.model import transcript_of
 
 HEADER = {"id": THREAD, "timestamp": "2026-11-30T10:00:00.000Z", "instructions": None, "git": {"branch": "main"}}
 
@@ -87,3 +89,57 @@ def test_a_document_that_is_cut_changes_nothing(codex: CodexHome) -> None:
         codex.read_on(path, ReadSession(), settle_ms=60_000)
     with pytest.raises(Unreadable):
         codex.read(path)
+
+
+def test_the_head_of_a_file_tells_a_directory_that_stands_in_its_first_message(codex: CodexHome) -> None:
+    path = codex.write()
+    path.write_bytes(encoded([HEADER, *ITEMS]))
+    assert head_of(codex, path) == (THREAD, Path("/home/a/kettle"), START)
+
+
+def test_the_head_of_a_file_that_nowhere_tells_a_directory_says_so(codex: CodexHome) -> None:
+    path = codex.write()
+    path.write_bytes(encoded([HEADER, *ITEMS[1:]]))
+    assert head_of(codex, path) == (THREAD, codex.path, START)
+
+
+@pytest.mark.parametrize("before", [[ITEMS[-1]] * directory.MAX_LINES, [said("assistant", "x" * directory.MAX_BYTES)]])
+def test_a_directory_that_stands_far_behind_is_not_told_by_the_head(
+    codex: CodexHome, before: list[dict[str, object]]
+) -> None:
+    path = codex.write()
+    path.write_bytes(encoded([HEADER, *before, *ITEMS]))
+    assert head_of(codex, path) is None
+    path.write_bytes(encoded([HEADER, *before, *ITEMS[1:]]))
+    assert head_of(codex, path) is None
+
+
+@pytest.mark.parametrize("broken", [b"not JSON", b"[]", b"7", b'{"type":"message","role":"user","content":7}'])
+def test_a_broken_line_does_not_hide_the_directory_behind_it(codex: CodexHome, broken: bytes) -> None:
+    path = codex.write()
+    path.write_bytes(encoded([HEADER, broken, *ITEMS]))
+    assert head_of(codex, path) == (THREAD, Path("/home/a/kettle"), START)
+
+
+def test_the_head_of_a_file_without_header_is_told_by_its_name_and_first_message(codex: CodexHome) -> None:
+    path = codex.write()
+    path.write_bytes(encoded([*ITEMS]))
+    facts = codex.read(path).facts
+    assert facts is not None
+    assert head_of(codex, path) == (THREAD, Path("/home/a/kettle"), facts.started_ms)
+
+
+def test_a_document_tells_its_directory_and_start_before_it_is_read(codex: CodexHome) -> None:
+    path = codex.sessions / f"rollout-2025-04-30-{THREAD}.json"
+    path.write_text(json.dumps({"session": HEADER, "items": ITEMS}), encoding="utf-8")
+    assert head_of(codex, path) == (THREAD, Path("/home/a/kettle"), START)
+    for content in ("not JSON", "{}", '{"session": 7, "items": 7}'):
+        path.write_text(content, encoding="utf-8")
+        told = head_of(codex, path)
+        assert told is None or told[:2] == (THREAD, codex.path)
+
+
+def head_of(codex: CodexHome, path: Path) -> tuple[str, Path, int | None] | None:
+    """Identity, project and start, as the head of a file tells them."""
+    facts = codex.source.facts(transcript_of(path, codex.root_of(path)))
+    return None if facts is None else (facts.key, facts.project, facts.started_ms)

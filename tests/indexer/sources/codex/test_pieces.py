@@ -60,6 +60,8 @@ RECORDS = st.one_of(
         lambda id_, text: event("exec_command_end", call_id=id_, command=["x"], exit_code=1, stderr=text), IDS, WORDS
     ),
     st.builds(lambda id_, text: shown("CommandExecution", id_, command=text, status="completed"), IDS, WORDS),
+    st.builds(lambda id_, text: call("github__create_issue", {"title": text}, id_), IDS, WORDS),
+    st.builds(lambda id_, text: event("mcp_tool_call_end", call_id=id_, result={"Err": text}), IDS, WORDS),
     st.builds(lambda text: item("web_search_call", action={"type": "search", "query": text}), WORDS),
     st.builds(lambda text: event("web_search_end", query=text), WORDS),
     WORDS.map(lambda text: line("compacted", {"message": text, "replacement_history": [agent("old")] * 20})),

@@ -118,6 +118,12 @@ def test_of_a_name_in_the_index_and_one_by_an_event_the_newer_wins(codex: CodexH
     assert title(codex, path) == expected
 
 
+@pytest.mark.parametrize("empty", ["", " ", None])
+def test_an_event_without_a_name_takes_none_away(codex: CodexHome, empty: str | None) -> None:
+    names = [event("thread_name_updated", thread_name=name) for name in ("Old", "New", empty)]
+    assert title(codex, codex.write(meta(), *user("One"), *names)) == "New"
+
+
 @contextmanager
 def database(codex: CodexHome, *rows: tuple[str | None, ...], name: str = "state_5.sqlite") -> Iterator[None]:
     """Codex's own database, open and with its latest changes in the log beside it."""

@@ -2,6 +2,7 @@ import pytest
 
 from schemas.items import Item, Kind
 from tests.indexer.sources.codex.rollouts import (
+    THREAD,
     CodexHome,
     Line,
     agent,
@@ -18,6 +19,7 @@ from tests.indexer.sources.codex.rollouts import (
     second,
     shown,
     user,
+    user_item,
 )
 
 ONE = user("One")
@@ -34,6 +36,14 @@ def test_without_items_what_the_agent_says_is_taken_from_events(codex: CodexHome
     paginated = codex.session(*ONE, shown("AgentMessage", content=[{"type": "Text", "text": "a"}]))
     plan = codex.session(*ONE, shown("Plan", text="a"))
     assert legacy.texts == paginated.texts == plan.texts == [["One", "a"]]
+
+
+def test_words_of_two_parts_never_become_one_word_or_one_line(codex: CodexHome) -> None:
+    parts = [{"type": "output_text", "text": text} for text in ("ket", "tle")]
+    shown_parts = [{"type": "text", "text": text} for text in ("tea", "pot")]
+    session = codex.session(shown("UserMessage", content=shown_parts), item("message", role="assistant", content=parts))
+    assert session.texts == [["tea\npot", "ket\ntle"]]
+    assert codex.session(user_item("tea", "pot")).texts == [["tea\npot"]]
 
 
 def test_commentary_and_final_answer_are_both_what_the_agent_says(codex: CodexHome) -> None:
@@ -146,6 +156,7 @@ def test_a_compaction_is_told_by_its_first_bytes_however_its_line_goes_on(codex:
         event("task_started", turn_id="T1"),
         event("turn_started", turn_id="T1"),
         event("turn_complete", turn_id="T1", last_agent_message="a"),
+        shown("HookPrompt", fragments=[]),
         event("sub_agent_activity", agent_thread_id="x", kind="started"),
         shown("SubAgentActivity", kind="started"),
         item("ghost_snapshot", ghost_commit={"id": "abc"}),
@@ -168,14 +179,16 @@ def test_what_is_unknown_is_counted_by_its_name_and_hides_nothing(codex: CodexHo
         item("novel_item"),
         event("novel_event"),
         shown("NovelItem"),
+        shown("AgentMessage", content=[], novelty=1),
         item("message", role="narrator", content=[]),
         {**agent("a"), "extra": 1},
         item("function_call", name="exec_command", arguments="{}", call_id="c1", novelty=1),
         event("error", message="m", novelty=1),
-        header=meta(history_mode="spiral", novelty=1),
+        header=meta(history_mode="spiral", novelty=1, cli_version="1.2.3"),
     )
     assert session.texts[0][1] == "a"
     assert sorted(session.why_skipped) == [
+        "unknown field: AgentMessage.novelty",
         "unknown field: error.novelty",
         "unknown field: extra",
         "unknown field: function_call.novelty",
@@ -186,7 +199,32 @@ def test_what_is_unknown_is_counted_by_its_name_and_hides_nothing(codex: CodexHo
         "unknown type: item_completed/NovelItem",
         "unknown type: novelty",
         "unknown type: response_item/novel_item",
+        "unknown version: 1.2",
     ]
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        item("message", role="user", content=[{"type": "input_scent"}, {"type": "input_text", "text": "Two"}]),
+        item("message", role="assistant", content=[{"type": "input_scent"}, {"type": "output_text", "text": "Two"}]),
+        item("agent_message", author="a", recipient="b", content=[{"type": "input_scent"}]),
+        item("function_call_output", call_id="c1", output=[{"type": "input_scent"}]),
+        shown("UserMessage", content=[{"type": "input_scent"}, {"type": "text", "text": "Two"}]),
+    ],
+)
+def test_a_part_of_a_message_that_is_unknown_is_counted_by_its_type(codex: CodexHome, told: Line) -> None:
+    assert codex.session(*ONE, told).why_skipped == ["unknown block: input_scent"]
+
+
+@pytest.mark.parametrize("version", ["0.12.0", "0.154.0-alpha.3", "0.999.1", None])
+def test_versions_that_were_seen_are_known(codex: CodexHome, version: str | None) -> None:
+    assert codex.session(*ONE, header=meta(cli_version=version)).skipped == []
+
+
+@pytest.mark.parametrize("version", ["1.0.0", "next", 7])
+def test_other_versions_are_counted(codex: CodexHome, version: object) -> None:
+    assert len(codex.session(*ONE, header=meta(cli_version=version)).skipped) == 1
 
 
 def test_what_is_unknown_is_counted_with_bounds(codex: CodexHome) -> None:
@@ -194,7 +232,7 @@ def test_what_is_unknown_is_counted_with_bounds(codex: CodexHome) -> None:
         *ONE, *[line("n" * 500, {})] * 1000, *[line(f"t{number}", {}) for number in range(1000)], agent("a")
     )
     assert session.texts == [["One", "a"]]
-    assert len(session.skipped) < 600
+    assert len(session.skipped) < 1100
     assert max(len(skipped.reason) for skipped in session.skipped) < 200
 
 
@@ -205,6 +243,14 @@ def test_a_line_that_is_no_record_is_counted_and_hides_nothing(codex: CodexHome,
     session = codex.session(*ONE, bad, agent("a"))
     assert session.texts == [["One", "a"]]
     assert [skipped.line for skipped in session.skipped] == [4]
+
+
+def test_a_byte_order_mark_blank_lines_and_line_ends_of_another_system_hide_nothing(codex: CodexHome) -> None:
+    path = codex.write(meta(), *ONE, b"", b"\r", agent("a"))
+    path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes().replace(b"}\n", b"}\r\n"))
+    session = codex.read(path)
+    assert (session.texts, session.skipped) == ([["One", "a"]], [])
+    assert session.facts is not None and session.facts.key == THREAD
 
 
 def test_a_line_of_nul_bytes_is_counted_and_hides_nothing(codex: CodexHome) -> None:

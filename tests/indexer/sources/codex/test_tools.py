@@ -271,6 +271,62 @@ def test_the_end_of_an_mcp_call(codex: CodexHome, told: dict[str, Any], status: 
     assert (enriched.label, enriched.status) == ("mcp github create_issue", status)
 
 
+FAILED_CALL = event(
+    "mcp_tool_call_end",
+    call_id="c1",
+    invocation={"server": "github", "tool": "create_issue"},
+    result={"Err": "no such repository"},
+)
+FAILED_ITEM = shown(
+    "McpToolCall",
+    "c1",
+    server="github",
+    tool="create_issue",
+    status="failed",
+    error={"message": "no such repository"},
+)
+
+
+@pytest.mark.parametrize("end", [FAILED_CALL, FAILED_ITEM])
+@pytest.mark.parametrize("is_first", [True, False])
+@pytest.mark.parametrize(
+    ("printed", "shown_output", "aside"),
+    [
+        (None, "no such repository", []),
+        ("", "no such repository", []),
+        ("tool call error: no such repository", "tool call error: no such repository", []),
+        ("half of it", "half of it", ["no such repository"]),
+        ("no such", "no such", ["no such repository"]),
+        ("half of it, and " * 500, "half of it, and " * 500, ["no such repository"]),
+    ],
+)
+def test_an_error_of_an_mcp_call_is_not_lost_beside_an_output(
+    codex: CodexHome, printed: str | None, shown_output: str, aside: list[str], is_first: bool, end: Line
+) -> None:
+    printed_too = [] if printed is None else [output(printed)]
+    told = [end, *printed_too] if is_first else [*printed_too, end]
+    session = codex.session(*ONE, call("github__create_issue", {"title": "T"}), *told, end)
+    (tool,) = session.of(Kind.TOOL)
+    assert (tool.label, tool.status, tool.output) == ("mcp github create_issue", Status.FAILED, shown_output)
+    assert [(one.command, one.output) for one in session.of(Kind.PROCESS)] == [
+        ("mcp github create_issue", one) for one in aside
+    ]
+
+
+@pytest.mark.parametrize("is_first", [True, False])
+@pytest.mark.parametrize("has_output", [True, False])
+def test_a_very_long_error_of_an_mcp_call_is_kept_whole_and_not_remembered(
+    codex: CodexHome, is_first: bool, has_output: bool
+) -> None:
+    error = "no such repository, " * 5000
+    end = event("mcp_tool_call_end", call_id="c1", invocation={"server": "a", "tool": "b"}, result={"Err": error})
+    printed = [output("half of it")] if has_output else []
+    session = codex.session(*ONE, *([end, *printed] if is_first else [*printed, end]))
+    assert error in [one.output for one in session.items]
+    assert not has_output or "half of it" in [one.output for one in session.items]
+    assert len(json.dumps(session.checkpoint)) < 10_000
+
+
 @pytest.mark.parametrize(
     ("told", "label", "status"),
     [
@@ -456,6 +512,8 @@ def test_a_dynamic_tool_is_opened_and_closed_by_events(codex: CodexHome) -> None
         output(json.dumps({"agent_id": "a-thread", "nickname": "Scout"})),
         event("collab_agent_spawn_end", call_id="c1", new_thread_id="a-thread", prompt="Look around"),
         shown("CollabAgentToolCall", "c1", tool="spawn_agent", receiver_thread_ids=["a-thread"], prompt="Look around"),
+        event("sub_agent_activity", call_id="c1", agent_thread_id="a-thread", kind="started"),
+        shown("SubAgentActivity", "c1", agent_thread_id="a-thread", kind="started"),
     ],
 )
 def test_a_call_that_starts_an_agent_names_its_thread(codex: CodexHome, told: Line) -> None:

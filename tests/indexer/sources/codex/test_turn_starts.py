@@ -178,6 +178,15 @@ def test_a_prompt_that_is_but_a_picture_says_so_and_the_picture_is_dropped(codex
     assert by_event.prompts == ["[Image]", "[Image]"]
     assert by_item.prompts == by_shown.prompts == ["[Image]"]
     assert by_skill.prompts == ["[kettle]"]
+    assert by_item.facts is not None and by_item.facts.title == ""
+
+
+def test_a_picture_gives_no_title(codex: CodexHome) -> None:
+    session = codex.session(
+        user_event("", images=["data:image/png;base64,iVBORw0KGgo="]), agent("a"), user_event("One")
+    )
+    assert session.prompts == ["[Image]", "One"]
+    assert session.facts is not None and session.facts.title == "One"
 
 
 def test_what_comes_before_the_first_message_is_a_turn_of_its_own(codex: CodexHome) -> None:
