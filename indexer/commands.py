@@ -28,7 +28,7 @@ class Forget(BaseModel):
     sessions: tuple[int, ...]
     """Their keys in the store, which are never given again."""
     keeps_away: bool = True
-    """Whether a transcript that is still there may not bring them back."""
+    """Whether a transcript that is still there may not bring them back; then all that they started goes with them."""
 
 
 Command: TypeAlias = Forget

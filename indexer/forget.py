@@ -46,14 +46,22 @@ class Forgetting:
     """What is to be forgotten, step by step. For the thread that writes the store."""
 
     def __init__(
-        self, data_dir: Path, store: StoreWriter, commands: Commands, wake: Callable[[], None], *, keeps_deleted: bool
+        self,
+        data_dir: Path,
+        store: StoreWriter,
+        commands: Commands,
+        wake: Callable[[], None],
+        *,
+        keeps_deleted: bool,
+        is_brief: bool,
     ) -> None:
-        """`wake` is called, by another thread, when there is more to do."""
+        """`wake` is called, by another thread, when there is more to do; `is_brief`: nothing is begun by itself."""
         self._data_dir = data_dir
         self._store = store
         self._commands = commands
         self._wake = wake
-        self._keeps_deleted = keeps_deleted
+        self._keeps_deleted = keeps_deleted or is_brief
+        self._is_brief = is_brief
         self._rows = forgotten.Forgotten(store)
         self._successor: IndexFollower | None = None
         self._is_written_anew = False
@@ -81,6 +89,17 @@ class Forgetting:
             return False
         log.info("forgetting %s whose files are gone", counted(len(gone), "session"))
         self._commands.store(Order(id=uuid.uuid4().hex, command=Forget(sessions=tuple(gone), keeps_away=False)))
+        return True
+
+    def note_left_behind(self) -> bool:
+        """Have forgotten what a forgotten session had started; whether there was any. See `Forgotten.left_behind`."""
+        if self._is_brief or self._commands.are_open:
+            return False
+        left = self._rows.left_behind()
+        if not left:
+            return False
+        log.info("forgetting %s of forgotten sessions", counted(len(left), "subagent"))
+        self._commands.store(Order(id=uuid.uuid4().hex, command=Forget(sessions=tuple(left))))
         return True
 
     def step(self, index: IndexFollower) -> tuple[bool, IndexFollower]:

@@ -5,7 +5,9 @@ session is of. It is done in slices, as reading ten thousand heads takes seconds
 be found. What is read meanwhile gets its number with all others of its project.
 """
 
+import os
 import time
+from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -34,6 +36,8 @@ class Heads:
         """How long reading heads has taken in this pass, by source."""
         self._recorded: dict[tuple[str, Path], str] = {}
         """The agents' own sessions that records are about, by source and path of those that are not read yet."""
+        self._expected: Counter[str] = Counter()
+        """How many records of a session are not read yet; the store has this very one, to ask."""
         self._found: list[Head] = []
         """What was read, in no order."""
         self._batches: list[list[Head]] = []
@@ -116,6 +120,18 @@ class Heads:
         self._recorded = {
             source_and_path: recorded
             for source_and_path, recorded in self._recorded.items()
-            if not self._store.is_read(*source_and_path)
+            if os.path.lexists(source_and_path[1]) and not self._store.is_read(*source_and_path)
         }
-        self._store.expect_records(set(self._recorded.values()))
+        self._expected = Counter(self._recorded.values())
+        self._store.expect_records(self._expected)
+
+    def note_read(self, source: Source, transcript: Transcript) -> None:
+        """A transcript was read, or is none, or is forgotten: if a record was expected, it is told by now."""
+        recorded = self._recorded.pop((source.name, transcript.path), None)
+        if recorded is None:
+            return
+        self._expected[recorded] -= 1
+        if self._expected[recorded] <= 0:
+            del self._expected[recorded]
+        with self._store.transaction():
+            self._store.number_unrecorded(recorded)

@@ -83,9 +83,11 @@ class Intake:
         try:
             for part in source.read(transcript, since):
                 if taken.session is None:
-                    gone = self._forgotten.covering(source.name, part.facts, _first_item(part), known)
-                    if gone is not None:
+                    first = _first_item(part)
+                    gone = self._forgotten.covering(source.name, part.facts, first, known)
+                    if gone is not None or self._forgotten.has_parent_of(source.name, part.facts):
                         with self._store.transaction():
+                            gone = gone or self._forgotten.bury_unread(source.name, part.facts, first)
                             self._store.put_file(source.name, transcript, gone, None)
                         return taken
                 self._learn(part.facts.project, taken.session)
@@ -227,7 +229,7 @@ class Intake:
             session = known.session if known else None
             self._store.put_file(source.name, transcript, session, known.checkpoint if known else None)
             if known is not None and known.is_gone and session is not None:
-                self._store.set_deleted(session, False)
+                self._store.set_back(session)
 
     def _count(self, source: Source, transcript: Transcript, skipped: Skipped, now_ms: int) -> None:
         with self._store.transaction():

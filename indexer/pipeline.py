@@ -21,7 +21,7 @@ from indexer.cost import START_SECONDS, cost_of
 from indexer.follow import IndexFollower
 from indexer.forget import Forgetting
 from indexer.heads import Heads
-from indexer.intake import Intake, Outcome
+from indexer.intake import Intake, Outcome, Taken
 from indexer.lanes import BULK, LIVE
 from indexer.lock import DataLock
 from indexer.registry import read_registry, registry_signature
@@ -108,7 +108,8 @@ class Pipeline:
                 self._store,
                 self.commands,
                 self.schedule.wake,
-                keeps_deleted=settings.history.keep_deleted or is_brief,
+                keeps_deleted=settings.history.keep_deleted,
+                is_brief=is_brief,
             )
             opened.pop_all()  # `close` sees to them from here on
         self._intake = Intake(self._store, self._read_registry)
@@ -120,6 +121,8 @@ class Pipeline:
         self._last_live_commit = self._last_disk_check = self._last_progress = 0.0
         self._is_live_behind = False
         """Whether more is due for `live` than one commit takes."""
+        self._has_looked = False
+        """Whether it was looked through folders since it was last asked what forgotten sessions left behind."""
         self._registry_due: dict[Path, tuple[float, int]] = {}
         self.stands_still: str | None = None
         self._free_share_of_floor = 1.0
@@ -140,6 +143,7 @@ class Pipeline:
         """Look through the folders, all or those named, and plan what is to be read."""
         if only is None:
             self._follower.check()
+        self._has_looked = True
         total = Survey()
         new: list[tuple[Source, Transcript]] = []
         checked_ms = _now_ms()
@@ -159,6 +163,8 @@ class Pipeline:
         else:
             self._heads.add(new, LIVE)
             self.schedule.add(Unit(source, transcript.root, transcript.path) for source, transcript in new)
+        with self._store.transaction():
+            self._store.part_from_the_gone()
         self._read_retitled()
         if only is None:
             with self._store.transaction():
@@ -301,8 +307,13 @@ class Pipeline:
         return self._forgetting.waits_for
 
     def _step_forget(self) -> bool:
-        if not self._backlog and self.schedule.next_due() is None and self._forgetting.note_gone():
-            return True
+        if not self._heads.are_due and not self._backlog and self.schedule.next_due() is None:
+            if self._forgetting.note_gone():
+                return True
+            if self._has_looked and not self.commands.are_open:
+                self._has_looked = False
+                if self._forgetting.note_left_behind():
+                    return True
         has_moved, self._follower = self._forgetting.step(self._follower)
         return has_moved
 
@@ -329,13 +340,19 @@ class Pipeline:
             return
         if unit.source.is_whole_record:
             self.schedule.hold(unit.path, REREAD_SECONDS)
-        taken = self._intake.take(unit.source, transcript, LIVE, _now_ms())
+        taken = self._take(unit.source, transcript, LIVE)
         if taken.outcome is Outcome.UNSETTLED:
             if unit.source.is_whole_record:
                 self.schedule.hold(unit.path, UNSETTLED_SECONDS)
             self.schedule.add([unit], UNSETTLED_SECONDS if unit.source.is_whole_record else SETTLE_SECONDS)
         if unit.source.name == CYDONIA and taken.project is not None:
             self._registry_due.setdefault(taken.project, (time.monotonic(), 0))
+
+    def _take(self, source: Source, transcript: Transcript, lane: int) -> Taken:
+        taken = self._intake.take(source, transcript, lane, _now_ms())
+        if taken.outcome is Outcome.READ:
+            self._heads.note_read(source, transcript)
+        return taken
 
     def _step_heads(self) -> bool:
         if not self._heads.step(SLICE_SECONDS):
@@ -350,7 +367,7 @@ class Pipeline:
         is_over = False
         while self._backlog and not is_over:
             source, transcript = self._backlog.pop()
-            taken = self._intake.take(source, transcript, BULK, _now_ms())
+            taken = self._take(source, transcript, BULK)
             if taken.outcome is Outcome.UNSETTLED:
                 self.schedule.add([Unit(source, transcript.root, transcript.path)], UNSETTLED_SECONDS)
             self._backlog_bytes_done += transcript.size

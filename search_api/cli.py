@@ -319,6 +319,7 @@ def forget(
 ) -> int:
     """Remove sessions for good; ends when no file of the data directory holds their text any more.
 
+    A session goes with all that it started, its subagents and theirs, whatever has become of their files.
     A transcript that is still there stays where it is, and is not read again.
     """
     from search_api.forgetting import told_beforehand

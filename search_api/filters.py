@@ -15,8 +15,11 @@ from search_api.resolve import CallScope
 END_OF_TIME_MS = 2**53
 
 SUBAGENTS = Condition("s.parent_id IS NOT NULL")
-TWINS = Condition("s.twin_of IS NOT NULL AND EXISTS (SELECT 1 FROM visible_sessions r WHERE r.id = s.twin_of)")
-"""Transcripts of which the record that answers for them can be seen, too."""
+_RECORD = "SELECT 1 FROM visible_sessions r JOIN visible_projects q ON q.id = r.project WHERE r.id = s.twin_of"
+TWINS = Condition(f"s.twin_of IS NOT NULL AND EXISTS ({_RECORD} AND q.is_open)")
+"""Transcripts of which the record that answers for them can be seen, too, and is in no closed project:"""
+TWINS_WITH_CLOSED = Condition(f"s.twin_of IS NOT NULL AND EXISTS ({_RECORD})")
+"""unless these are asked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +63,7 @@ def session_condition(request: Filters, scope: CallScope, session: int | None = 
         InvalidArgument: a source that there is not.
     """
     condition = _asked_for(request, scope, session)
-    for left in _left_out(request) if session is None else ():
+    for left in _left_out(request).values() if session is None else ():
         condition &= Condition(f"NOT ({left.sql})")
     return condition
 
@@ -96,21 +99,23 @@ def left_out(store: StoreReader, request: Filters, scope: CallScope) -> list[Lef
     """What the filters of a call that names no session leave out though nobody asked for that, where there is any."""
     found = []
     asked_for = _asked_for(request, scope)
-    for kind in _left_out(request):
-        if kind is SUBAGENTS and store.any_session(kind & asked_for):
-            found.append(LeftOut("subagents", "subagents=include"))
-        elif kind is TWINS:
+    for what, kind in _left_out(request).items():
+        if what == "subagents" and store.any_session(kind & asked_for):
+            found.append(LeftOut(what, "subagents=include"))
+        elif what == "twins":
             # The plus keeps SQLite from going through all sessions of the source.
             of_source = {source: Condition("+s.source = ?", (source,)) for source in AGENTS_OWN}
             sources = [source for source, its in of_source.items() if store.any_session(kind & its & asked_for)]
-            found += [LeftOut("twins", f"source={','.join(sources)}")] if sources else []
+            found += [LeftOut(what, f"source={','.join(sources)}")] if sources else []
     return found
 
 
-def _left_out(request: Filters) -> list[Condition]:
+def _left_out(request: Filters) -> dict[str, Condition]:
     """Kinds of sessions that are left out of all calls that name no session, unless one asks for them."""
-    subagents = [SUBAGENTS] if request.subagents == "exclude" else []
-    return subagents if request.source else [*subagents, TWINS]
+    kinds = {"subagents": SUBAGENTS} if request.subagents == "exclude" else {}
+    if not request.source:
+        kinds["twins"] = TWINS if request.closed == "exclude" else TWINS_WITH_CLOSED
+    return kinds
 
 
 def within(scope: CallScope, *, with_closed: bool) -> Condition:

@@ -1,9 +1,9 @@
 """What a call to forget is about, and how that is told before it is done."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from indexer.store.reader import Condition, Session, StoreReader
+from indexer.store.reader import Condition, Member, Session, StoreReader
 from schemas.errors import InvalidArgument, InvalidReference, quoted
 from schemas.texts import collapsed, counted, printable
 from schemas.times import parse_bound
@@ -17,14 +17,18 @@ MAX_TITLE_CHARS = 200
 
 @dataclass(frozen=True, slots=True)
 class Doomed:
-    """A session that is to be forgotten."""
+    """A session that is to be forgotten, with all that it started."""
 
-    session: int
     reference: str
     title: str
-    turns: int
-    has_file: bool
-    """Whether its transcript is still there, and is not to be read again."""
+    family: tuple[Member, ...]
+    """The session itself, then its subagents, and theirs."""
+    twins: tuple[str, ...] = ()
+    """Of a record: the transcripts of the same session that stay, and answer for it from then on."""
+
+    @property
+    def session(self) -> int:
+        return self.family[0].session
 
 
 def sessions_to_forget(
@@ -37,6 +41,9 @@ def sessions_to_forget(
     now_ms: int,
 ) -> list[Doomed]:
     """The sessions that are named, and those of the call's project whose files have been gone for longer.
+
+    Each goes with the subagents that it started, and theirs, wherever these lie and whether they have files or not:
+    what was said in a session is all of it. One that goes with another does not stand for itself.
 
     Raises:
         TurndexError: a word that names no session, or turns of one; a time that is none.
@@ -62,21 +69,49 @@ def sessions_to_forget(
             within = Condition("0")
         gone = Condition("s.id IN (SELECT session FROM deletions WHERE at < ?)", (before,))
         found |= {session.id: session for session in store.sessions(within & gone, "ORDER BY s.id")}
-    return [Doomed(one.id, names.of(one), one.title, one.turns, has_file=not one.is_deleted) for one in found.values()]
+    families = {session: store.family(session) for session in found}
+    covered: set[int] = set()
+    heads: set[int] = set()
+    # The larger families first: a parent's holds those of its subagents.
+    for key in sorted(families, key=lambda key: -len(families[key])):
+        if key not in covered:
+            heads.add(key)
+            covered.update(member.session for member in families[key])
+    doomed = []
+    for key, one in found.items():
+        if key in heads:
+            twins = store.sessions(Condition("s.twin_of = ?", (key,)), "ORDER BY s.id")
+            staying = tuple(names.of(twin) for twin in twins if twin.id not in covered)
+            doomed.append(Doomed(names.of(one), one.title, tuple(families[key]), staying))
+    return doomed
 
 
 def told_beforehand(doomed: Sequence[Doomed]) -> list[str]:
     """What will be forgotten, in lines."""
-    turns = counted(sum(one.turns for one in doomed), "turn")
-    lines = [f"to be forgotten: {counted(len(doomed), 'session')} with {turns}"]
+    members = {member for one in doomed for member in one.family}
+    lines = [f"to be forgotten: {_extent(members, 'session')}"]
     lines += [
-        f"  {one.reference} {printable(collapsed(one.title))[:MAX_TITLE_CHARS]} — {counted(one.turns, 'turn')}"
+        f"  {one.reference} {printable(collapsed(one.title))[:MAX_TITLE_CHARS]} — {_told(one)}"
         for one in doomed[:MAX_LISTED]
     ]
     if len(doomed) > MAX_LISTED:
         lines.append(f"  and {len(doomed) - MAX_LISTED:,} more")
-    with_file = sum(one.has_file for one in doomed)
+    with_file = sum(member.has_file for member in members)
     if with_file:
-        which = "its file is" if len(doomed) == 1 else f"of {counted(with_file, 'session')} the file is"
+        which = "its file is" if len(members) == 1 else f"of {counted(with_file, 'session')} the file is"
         lines.append(f"… {which} still there; it stays where it is, and is not read again")
+    lines += [
+        f"… what the agent itself wrote of {one.reference} stays and is found, unless it is named too: {twin}"
+        for one in doomed[:MAX_LISTED]
+        for twin in one.twins
+    ]
     return lines
+
+
+def _told(one: Doomed) -> str:
+    turns = counted(one.family[0].turns, "turn")
+    return f"{turns}, and {_extent(one.family[1:], 'subagent')}" if len(one.family) > 1 else turns
+
+
+def _extent(members: Collection[Member], what: str) -> str:
+    return f"{counted(len(members), what)} with {counted(sum(member.turns for member in members), 'turn')}"

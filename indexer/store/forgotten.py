@@ -8,6 +8,7 @@ from hashlib import blake2b
 
 from indexer.sources.base import SessionFacts
 from indexer.store.chunks import row_of
+from indexer.store.relations import family
 from indexer.store.writer import KnownFile, StoreWriter
 from schemas.items import Item, Layer
 
@@ -25,13 +26,13 @@ class Forgotten:
     def remove(self, sessions: Sequence[int], *, keeps_away: bool) -> tuple[int, int]:
         """Remove sessions, as part of a transaction; how many sessions and turns that were.
 
-        What lies in the file of one goes with it. With `keeps_away` a transcript that is still there, or turns up
-        elsewhere, does not bring them back.
+        What lies in the file of one goes with it. With `keeps_away` so does all that it started, wherever that lies,
+        and a transcript that is still there, or turns up elsewhere, does not bring them back; without, each goes by
+        its own file, which would be read again.
         """
         removed = turns = 0
         left: set[int] = set()
-        with_sides = [one for session in sessions for one in (session, *self._store.sides(session))]
-        for session in dict.fromkeys(with_sides):
+        for session in dict.fromkeys(one for named in sessions for one in self._with(named, keeps_away)):
             row = self._db.execute(
                 "SELECT source, key, session_id, turns, project FROM sessions WHERE id = ?", (session,)
             ).fetchone()
@@ -40,15 +41,21 @@ class Forgotten:
             removed, turns = removed + 1, turns + row[3]
             left.add(row[4])
             if keeps_away:
-                salt = secrets.token_bytes(_SALT_BYTES)
-                beginning = _hash(self._store.first_item(session), salt)
-                self._db.execute(
-                    "INSERT OR REPLACE INTO tombstones VALUES (?, ?, ?, ?, ?, ?)", (session, *row[:3], salt, beginning)
-                )
+                self._bury(session, row[:3], self._store.first_item(session))
             self._remove_rows(session, keeps_away=keeps_away)
         self._store.settle_open(left)
         self._store.part_from_the_gone()
         return removed, turns
+
+    def _with(self, session: int, keeps_away: bool) -> list[int]:
+        return family(self._db, session) if keeps_away else [session, *self._store.sides(session)]
+
+    def _bury(self, session: int, identity: tuple[str, str, str], first: Item | None) -> None:
+        salt = secrets.token_bytes(_SALT_BYTES)
+        self._db.execute(
+            "INSERT OR REPLACE INTO tombstones VALUES (?, ?, ?, ?, ?, ?)",
+            (session, *identity, salt, _hash(first, salt)),
+        )
 
     def _remove_rows(self, session: int, *, keeps_away: bool) -> None:
         self._db.execute(
@@ -88,12 +95,43 @@ class Forgotten:
         return found.fetchone() is not None
 
     def may_be(self, source: str, facts: SessionFacts) -> bool:
-        """Whether a session of the same identity or id was: its transcript is then to be read to know."""
+        """Whether a session of the same identity or id was, or its parent: it is then to be read to know."""
         found = self._db.execute(
             "SELECT 1 FROM tombstones WHERE source = ?1 AND (key = ?2 OR session_id = ?3)",
             (source, facts.key, facts.session_id),
         )
-        return found.fetchone() is not None
+        return found.fetchone() is not None or self.has_parent_of(source, facts)
+
+    def has_parent_of(self, source: str, facts: SessionFacts) -> bool:
+        """Whether a subagent was started by a session that is forgotten, not by a copy that is kept, or to be read."""
+        if not facts.parent_id:
+            return False
+        keys = self._db.execute(
+            "SELECT key FROM tombstones WHERE source = ? AND session_id = ?", (source, facts.parent_id)
+        ).fetchall()
+        if any(facts.key.startswith(f"{key}/") for (key,) in keys):
+            return True
+        return (facts.parent_id,) in keys and not self._store.sessions_with_id(source, facts.parent_id)
+
+    def bury_unread(self, source: str, facts: SessionFacts, first: Item | None) -> int:
+        """Keep a session away that was never stored, as part of a transaction; answers the key it is known by."""
+        # A key that no session has or will have.
+        self._db.execute("UPDATE sqlite_sequence SET seq = seq + 1 WHERE name = 'sessions'")
+        session = int(self._db.execute("SELECT seq FROM sqlite_sequence WHERE name = 'sessions'").fetchone()[0])
+        self._bury(session, (source, facts.key, facts.session_id), first)
+        return session
+
+    def left_behind(self) -> list[int]:
+        """Subagents that are kept though the session that started them is forgotten, and no copy of it is kept.
+
+        There are such where a subagent showed up before those between it and that session, or where that session has
+        moved; to be asked when everything that was found is read.
+        """
+        rows = self._db.execute(
+            "SELECT c.id, c.source, c.parent_id FROM tombstones t JOIN sessions c"
+            " ON c.parent_id = t.session_id AND c.source = t.source GROUP BY c.id ORDER BY c.id"
+        ).fetchall()
+        return [session for session, source, parent in rows if not self._store.sessions_with_id(source, parent)]
 
     def covering(self, source: str, facts: SessionFacts, first: Item | None, file: KnownFile | None) -> int | None:
         """The forgotten session that a transcript of no kept session is of, if it is of one; `first` is its first item.

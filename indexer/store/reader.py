@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, TypeVar
 import orjson
 
 from indexer.order import Order, TurnKey
-from indexer.store.relations import FIRST_IS_ORIGINAL
+from indexer.store.relations import FIRST_IS_ORIGINAL, PARENT_FIRST, family
 from indexer.store.schema import open_for_reading
 from schemas.errors import Unavailable
 from schemas.folding import fold
@@ -68,6 +68,14 @@ class Session:
     turns: int
     first_ms: int | None
     last_ms: int | None
+
+
+class Member(NamedTuple):
+    """One of the sessions that are forgotten together."""
+
+    session: int
+    turns: int
+    has_file: bool
 
 
 class ChunkBody(NamedTuple):
@@ -277,15 +285,24 @@ class StoreReader:
         """The session that started a subagent: of several with that id the one whose key its own begins with."""
         if not session.parent_id:
             return None
-        found = self.sessions(
-            Condition(
-                "s.source = ? AND s.id_lower = ? AND s.session_id = ? AND s.id <> ?",
-                (session.source, session.parent_id.lower(), session.parent_id, session.id),
-            ),
-            "ORDER BY (SELECT substr(c.key, 1, length(s.key) + 1) = s.key || '/' FROM main.sessions c"
-            f" WHERE c.id = {session.id}) DESC, s.project = {session.project.id} DESC, s.id LIMIT 1",
+        first = (
+            # The plus keeps SQLite from going through all sessions of the source.
+            "s.id = (SELECT s.id FROM main.sessions c JOIN visible_sessions s ON +s.source = c.source"
+            " AND s.id_lower = ? AND s.session_id = c.parent_id AND s.id <> c.id WHERE c.id = ?"
+            f" ORDER BY {PARENT_FIRST} LIMIT 1)"
         )
-        return found[0] if found else None
+        return next(iter(self.sessions(Condition(first, (session.parent_id.lower(), session.id)))), None)
+
+    def family(self, session: int) -> list[Member]:
+        """A session and all that it started, itself first, whoever may see that: they are forgotten together."""
+        members = family(self._db, session)
+        found: dict[int, Member] = {}
+        for some in _batches(members):
+            rows = self._db.execute(
+                f"SELECT id, turns, is_deleted = 0 FROM main.sessions WHERE id IN ({_marks(some)})", some
+            )
+            found.update((id, Member(id, turns, bool(has_file))) for id, turns, has_file in rows)
+        return [found[member] for member in members]
 
     def subagents_called(self, session: Session, turn: int) -> dict[int, Session]:
         """The subagents that tool items of a turn started, by the index of the item."""

@@ -27,15 +27,18 @@ class Relations:
     # Twins.
 
     def pair(self, agent_session: str | None) -> list[tuple[int, bool]]:
-        """Find the record that answers for an agent's own session.
+        """Find the record that answers for an agent's own session: the first started of those whose files are there.
 
         Answers the transcripts that have another one now than before, each with whether it has one.
         """
         if agent_session is None:
             return []
-        record = self._db.execute(
-            "SELECT min(id) FROM sessions WHERE source = ? AND agent_session = ?", (CYDONIA, agent_session)
-        ).fetchone()[0]
+        found = self._db.execute(
+            "SELECT id FROM sessions WHERE source = ? AND agent_session = ? AND is_deleted = 0"
+            " ORDER BY started IS NULL, started, key LIMIT 1",
+            (CYDONIA, agent_session),
+        ).fetchone()
+        record = None if found is None else found[0]
         changed = [
             row[0]
             for row in self._db.execute(
@@ -48,10 +51,13 @@ class Relations:
         return [(session, record is not None) for session in changed]
 
     def part_from_the_gone(self) -> None:
-        """A transcript whose record is no longer kept is an ordinary session."""
-        self._db.execute(
-            "UPDATE sessions SET twin_of = NULL WHERE twin_of IS NOT NULL AND twin_of NOT IN (SELECT id FROM sessions)"
-        )
+        """Give transcripts whose record has no file any more, or is not kept, another one, or else none."""
+        parted = self._db.execute(
+            "SELECT DISTINCT session_id FROM sessions t WHERE twin_of IS NOT NULL"
+            " AND NOT EXISTS (SELECT 1 FROM sessions r WHERE r.id = t.twin_of AND r.is_deleted = 0)"
+        ).fetchall()
+        for (agent_session,) in parted:
+            self.pair(agent_session)
 
     # Subagents.
 
@@ -149,6 +155,32 @@ class Relations:
         self._db.execute("UPDATE turns SET at = ? WHERE session = ? AND turn = ?", (to_ms, session, turn))
         self._index_again(session, turn, lane)
         return {session}
+
+
+PARENT_FIRST = "substr(c.key, 1, length(s.key) + 1) = s.key || '/' DESC, s.project = c.project DESC, s.id"
+"""Orders sessions `s` with the id that a subagent `c` gives of its parent: the one whose key its own begins with."""
+
+
+def family(db: sqlite3.Connection, session: int) -> list[int]:
+    """A session and all that it started, itself first: subagents, theirs in turn, and what lies in its file."""
+    found = {session: None}
+    waiting = [session]
+    while waiting:
+        started = db.execute(
+            "SELECT child.id FROM sessions o JOIN sessions child"
+            " ON child.parent_id = o.session_id AND child.source = o.source WHERE o.id = ?1 AND o.session_id <> ''"
+            # The child once more, as an ORDER BY cannot name it from outside. The plus keeps SQLite from going through
+            # all sessions of the source.
+            " AND o.id = (SELECT s.id FROM sessions c JOIN sessions s ON +s.source = c.source"
+            "  AND s.id_lower = o.id_lower AND s.session_id = c.parent_id AND s.id <> c.id"
+            f"  WHERE c.id = child.id ORDER BY {PARENT_FIRST} LIMIT 1)"
+            " UNION SELECT id FROM sessions WHERE side_of = ?1",
+            (waiting.pop(),),
+        ).fetchall()
+        new = [one for (one,) in started if one not in found]
+        found |= dict.fromkeys(new)
+        waiting += new
+    return list(found)
 
 
 FIRST_IS_ORIGINAL = "t.is_copy, s.forked_from IS NOT NULL, s.started IS NULL, s.started, s.id, t.turn"

@@ -246,15 +246,26 @@ class StoreWriter:
             )
 
     def part_from_the_gone(self) -> None:
-        """To be called when records are gone: what was a twin of one is an ordinary session then, and has a number."""
+        """To be called when records, or their files, are gone: what was a twin of one is an ordinary session then."""
         self._relations.part_from_the_gone()
         if self.mints_at_once:
             for project in self.projects_with_unnumbered():
                 self.mint_missing(project)
 
     def expect_records(self, agent_sessions: Collection[str]) -> None:
-        """Name the agents' own sessions of which records were seen that are not stored yet: they get no numbers."""
+        """Name the agents' own sessions of which records were seen that are not read yet: they get no numbers."""
         self._recorded = agent_sessions
+
+    def number_unrecorded(self, agent_session: str) -> None:
+        """Give a number to a session of which a record was expected that turned out to be none, or of another."""
+        if agent_session in self._recorded or not self.mints_at_once:
+            return
+        unnumbered = self._db.execute(
+            f"SELECT id FROM sessions WHERE id_lower = ? AND session_id = ? AND {_IS_UNNUMBERED}",
+            (agent_session.lower(), agent_session),
+        ).fetchall()
+        for (session,) in unnumbered:
+            self._mint(session, self._former_number(session))
 
     def _settle_number(self, session: int, *, is_new: bool = False) -> None:
         """Subagents and twins take no number; every other session whose source gives none gets one of ours."""
@@ -380,11 +391,14 @@ class StoreWriter:
         else:
             ids = {facts.agent_session, agent_session_before} if source == CYDONIA else set()
         for agent_session in ids:
-            for changed, is_twin in self._relations.pair(agent_session):
-                if is_twin:
-                    self._settle_number(changed)
-                elif self.mints_at_once:
-                    self._mint(changed, self._former_number(changed))
+            self._pair(agent_session)
+
+    def _pair(self, agent_session: str | None) -> None:
+        for changed, is_twin in self._relations.pair(agent_session):
+            if is_twin:
+                self._settle_number(changed)
+            elif self.mints_at_once:
+                self._mint(changed, self._former_number(changed))
 
     def _free_handle(self, source: str, key: str) -> str:
         """`s` and 12 hex digits of the identity; of two that agree in them the later one gets others."""
@@ -419,10 +433,10 @@ class StoreWriter:
                 "UPDATE chunks SET lane = ?, sequence = ? WHERE id = ?", (lane, self._next_sequence(), chunk)
             )
 
-    def set_deleted(self, session: int, is_deleted: bool) -> None:
-        self._db.execute(
-            "UPDATE sessions SET is_deleted = ?1 WHERE id = ?2 OR side_of = ?2", (int(is_deleted), session)
-        )
+    def set_back(self, session: int) -> None:
+        """The file of a session that was marked deleted is there again, as it was."""
+        self._db.execute("UPDATE sessions SET is_deleted = 0 WHERE id = ?1 OR side_of = ?1", (session,))
+        self._pair(self._db.execute("SELECT agent_session FROM sessions WHERE id = ?", (session,)).fetchone()[0])
 
     def apply(self, session: int, part: Part | Side, lane: int) -> int:
         """Store the changes of a part; returns how many chunks were written."""
@@ -616,8 +630,8 @@ class StoreWriter:
         ]
 
     def is_read(self, source: str, path: Path) -> bool:
-        """Whether a file belongs to a session, and was read to its end as it was then."""
-        rows = self._files("source = ? AND path = ? AND session IS NOT NULL", (source, os.fsencode(path)))
+        """Whether a file was read to its end as it was then, also where it turned out to be no transcript."""
+        rows = self._files("source = ? AND path = ?", (source, os.fsencode(path)))
         return bool(rows) and rows[0].signature[1] != UNREAD_NS
 
     def paths_of_root(self, source: str, root: Path) -> list[bytes]:
@@ -679,7 +693,11 @@ class StoreWriter:
         )
 
     def set_gone(self, source: str, path: bytes) -> None:
-        """The file is no longer there; what was read from it stays, marked deleted."""
+        """The file is no longer there; what was read from it stays, marked deleted.
+
+        The twin of a record becomes an ordinary session by `part_from_the_gone`, which is to be called when all
+        that is gone is known: numbers are given in the order in which sessions were started.
+        """
         self._db.execute("UPDATE files SET is_gone = 1 WHERE source = ? AND path = ?", (source, path))
         self._db.execute(
             "WITH gone AS (SELECT session FROM files f WHERE source = ? AND path = ?"

@@ -28,6 +28,7 @@ class Mixed:
         self.codex = CodexHome(folder / "codex")
         self.allowed: list[str] | None = None
         """The projects that callers see; None: all."""
+        self.keeps_deleted = True
 
     def settings(self, data: str = "data") -> Settings:
         sources = {
@@ -43,6 +44,7 @@ class Mixed:
                 "sources": sources,
                 "limits": {"min_free_bytes": 0, "min_free_share": 0.0},
                 "access": {"projects": self.allowed},
+                "history": {"keep_deleted": self.keeps_deleted},
             }
         )
 

@@ -20,6 +20,8 @@ from search_api.address import read_address
 from search_api.control import SOCKET_FILE
 from tests.home import home_environment
 from tests.indexer.archives import append, found_in, index, line_of, sessions_of, user
+from tests.indexer.sources.codex.rollouts import CHILD, THREAD, CodexHome, meta
+from tests.indexer.sources.codex.rollouts import user as asked
 from tests.indexer.test_forget import SECRET, deleted_earlier, traces
 from tests.served import COMMAND, served
 from tests.waiting import wait_for
@@ -102,6 +104,23 @@ def test_sessions_whose_files_have_been_gone_for_long_are_forgotten_together(
     assert (done.returncode, done.stdout) == (0, "forgotten: 1 session, 9 turns\n")
     assert "still there" not in done.stderr
     assert traces(settings) == []
+    assert [one.session_id for one in sessions_of(settings).values()] == ["other-0001"]
+
+
+def test_what_is_announced_is_what_goes_with_its_subagents(home: Path, settings: Settings) -> None:
+    threads = CodexHome(home / ".codex")
+    spawn = {"subagent": {"thread_spawn": {"parent_thread_id": THREAD, "depth": 1}}}
+    threads.write(meta(cwd="/home/a/kettle"), *asked("Find it."))
+    threads.write(meta(CHILD, cwd="/home/a/kettle", source=spawn), *asked(f"{SECRET} is looked for"), thread=CHILD)
+    index(settings)
+    assert traces(settings)
+    done = turndex(home, "forget", "--yes", "--project", "/home/a/kettle", "secret-0001", THREAD)
+    assert (done.returncode, done.stdout) == (0, "forgotten: 3 sessions, 11 turns\n")
+    said = done.stderr.splitlines()
+    assert said[0] == "to be forgotten: 3 sessions with 11 turns"
+    assert said[2].endswith(" Find it. — 1 turn, and 1 subagent with 1 turn")
+    assert traces(settings) == []
+    index(settings)
     assert [one.session_id for one in sessions_of(settings).values()] == ["other-0001"]
 
 
