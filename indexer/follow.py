@@ -25,7 +25,8 @@ from indexer.index import INDEX_VERSION, IndexWriter
 from indexer.lane_writer import WORDS_FOLDER, LaneWriter, Reached
 from indexer.lanes import BULK, LANES, LIVE
 from indexer.order import AFTER_ALL
-from indexer.store.writer import NEXT, POSITIONS, StoreWriter
+from indexer.store.contents import NEXT, POSITIONS
+from indexer.store.writer import StoreWriter
 from indexer.vocabulary import WORDS_BYTES, VocabularyWriter
 from schemas.errors import Unavailable
 
@@ -113,9 +114,9 @@ class IndexFollower:
             self._note(FOLDER, name)
             self._note(VERSION, INDEX_VERSION)
             self._note(WORDS_BYTES, orjson.dumps(sizes))
-            self._note(POSITIONS[BULK], self._store.sequence)
-            self._note(POSITIONS[LIVE], self._store.sequence)
-            self._note(REBUILD_POSITION, orjson.dumps(AFTER_ALL) if self._store.sequence else None)
+            self._note(POSITIONS[BULK], self._store.contents.sequence)
+            self._note(POSITIONS[LIVE], self._store.contents.sequence)
+            self._note(REBUILD_POSITION, orjson.dumps(AFTER_ALL) if self._store.contents.sequence else None)
 
     def _open(self) -> None:
         folder = self.folder
@@ -147,7 +148,7 @@ class IndexFollower:
         """How much of the store's turns is in an index that is made anew, from 0 to 1."""
         if self._reached.rebuild is None:
             return 1.0
-        turns, left = self._store.count_turns(self._reached.rebuild)
+        turns, left = self._store.contents.count_turns(self._reached.rebuild)
         return 1 - left / turns if turns else 1.0
 
     def check(self) -> None:
@@ -167,7 +168,7 @@ class IndexFollower:
         if self._live is None:
             self._open_or_start_anew()
         assert self._live is not None
-        return self._live.put(limit_bytes, self._store.sequence)
+        return self._live.put(limit_bytes, self._store.contents.sequence)
 
     def commit_live(self) -> None:
         """Make what was handed to `live` findable, and what was removed from the store no more.
@@ -176,14 +177,14 @@ class IndexFollower:
             ValueError: the index could not be written; what was handed is handed again.
         """
         assert self._live is not None
-        removed = self._store.removed_chunks()
+        removed = self._store.contents.removed_chunks()
         for chunk in removed:
             self._live.remove(chunk)
         with self._closed_on_failure():
             reached = self._live.commit()
         with self._store.transaction():
             # What `bulk` still says of a chunk that is gone is a candidate that verification drops.
-            self._store.forget_removed(removed)
+            self._store.contents.forget_removed(removed)
             self._note(POSITIONS[LIVE], reached.position)
             self._note_words(self._live.words())
 
@@ -196,19 +197,19 @@ class IndexFollower:
     @property
     def is_bulk_due(self) -> bool:
         """Whether the store holds what is not yet found through `bulk`."""
-        return self.is_rebuilding or self._store.has_chunks_past(BULK, self._reached.position)
+        return self.is_rebuilding or self._store.contents.has_chunks_past(BULK, self._reached.position)
 
     @property
     def is_due(self) -> bool:
         """Whether the store holds what is not yet found, through either folder."""
         if self._live is None:
             return True
-        return self.is_bulk_due or self._store.has_chunks_past(LIVE, int(self._noted(POSITIONS[LIVE])))
+        return self.is_bulk_due or self._store.contents.has_chunks_past(LIVE, int(self._noted(POSITIONS[LIVE])))
 
     @property
     def is_bulk_far_behind(self) -> bool:
         """Whether the store holds so much of that that it had better wait."""
-        return self._store.has_chunks_past(BULK, self._reached.position, AHEAD_CHUNKS)
+        return self._store.contents.has_chunks_past(BULK, self._reached.position, AHEAD_CHUNKS)
 
     def step_bulk(self, limit_bytes: int, *, is_last: bool) -> bool:
         """Bring `bulk` further, by about `limit_bytes` of text or by what its process did; whether there was anything.
@@ -254,7 +255,7 @@ class IndexFollower:
 
     def _is_much_due(self) -> bool:
         position = None if self.is_rebuilding else self._reached.position
-        return self._is_much_expected or self._store.has_chunks_past(BULK, position, PROCESS_CHUNKS)
+        return self._is_much_expected or self._store.contents.has_chunks_past(BULK, position, PROCESS_CHUNKS)
 
     def finish_bulk(self) -> None:
         """Make what was handed to `bulk` by this process findable.
@@ -266,7 +267,7 @@ class IndexFollower:
             self._commit_here(self._bulk)
 
     def _step_here(self, writer: LaneWriter, limit_bytes: int, is_last: bool) -> bool:
-        handed = writer.put(limit_bytes, self._store.sequence)
+        handed = writer.put(limit_bytes, self._store.contents.sequence)
         if writer.uncommitted_bytes >= COMMIT_BYTES or (is_last and not handed):
             self._commit_here(writer)
             return True
@@ -278,7 +279,7 @@ class IndexFollower:
         self._note_bulk(Report(reached, writer.words()))
 
     def _step_process(self, process: BulkProcess, is_last: bool) -> bool:
-        process.follow(self._store.sequence, is_last=is_last)
+        process.follow(self._store.contents.sequence, is_last=is_last)
         with self._closed_on_failure():
             report = process.take()
         if report is None:

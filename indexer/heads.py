@@ -48,12 +48,12 @@ class Heads:
     @property
     def are_due(self) -> bool:
         """Whether a pass is under way, in which sessions get no numbers one by one."""
-        return not self._store.mints_at_once
+        return not self._store.projects.mints_at_once
 
     def add(self, found: Iterable[tuple[Source, Transcript]], lane: int) -> None:
         """Have the heads of these read; `lane` is that of what will be read of them."""
         self._waiting += [(source, transcript, lane) for source, transcript in found]
-        self._store.mints_at_once = False
+        self._store.projects.mints_at_once = False
 
     def step(self, slice_s: float) -> bool:
         """Do a slice of what is to be done; whether there was anything."""
@@ -68,7 +68,7 @@ class Heads:
             elif self._batches:
                 self._intake.announce(self._batches.pop())
             elif not self._number_project():
-                self._store.mints_at_once = True
+                self._store.projects.mints_at_once = True
                 self._spent_s.clear()
             if time.monotonic() >= until:
                 break
@@ -108,11 +108,11 @@ class Heads:
         """Give numbers in the next project that has sessions without one; whether there was one."""
         if not self._projects:
             self._expect_records()
-            self._projects = self._store.projects_with_unnumbered()
+            self._projects = self._store.projects.with_unnumbered()
         if not self._projects:
             return False
         with self._store.transaction():
-            self._store.mint_missing(self._projects.pop())
+            self._store.projects.mint_missing(self._projects.pop())
         return True
 
     def _expect_records(self) -> None:
@@ -120,10 +120,10 @@ class Heads:
         self._recorded = {
             source_and_path: recorded
             for source_and_path, recorded in self._recorded.items()
-            if os.path.lexists(source_and_path[1]) and not self._store.is_read(*source_and_path)
+            if os.path.lexists(source_and_path[1]) and not self._store.files.is_read(*source_and_path)
         }
         self._expected = Counter(self._recorded.values())
-        self._store.expect_records(self._expected)
+        self._store.projects.expect_records(self._expected)
 
     def note_read(self, source: Source, transcript: Transcript) -> None:
         """A transcript was read, or is none, or is forgotten: if a record was expected, it is told by now."""
@@ -134,4 +134,4 @@ class Heads:
         if self._expected[recorded] <= 0:
             del self._expected[recorded]
         with self._store.transaction():
-            self._store.number_unrecorded(recorded)
+            self._store.projects.number_unrecorded(recorded)

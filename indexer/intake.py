@@ -21,8 +21,9 @@ from indexer.sources.base import (
     Waiting,
 )
 from indexer.store.chunks import item_of, row_of
+from indexer.store.files import KnownFile
 from indexer.store.forgotten import Forgotten
-from indexer.store.writer import KnownFile, StoreWriter
+from indexer.store.writer import StoreWriter
 from schemas.items import Item, Layer
 
 log = logging.getLogger(__name__)
@@ -75,7 +76,7 @@ class Intake:
 
     def take(self, source: Source, transcript: Transcript, lane: int, now_ms: int) -> Taken:
         """Bring the session of a transcript up to it; each part of it is one transaction."""
-        known = self._store.file(source.name, transcript.path)
+        known = self._store.files.known(source.name, transcript.path)
         since = known.checkpoint if known else None
         kept = known.session if known and not self._forgotten.is_of(known) else None
         taken = Taken(Outcome.READ, session=kept)
@@ -88,13 +89,13 @@ class Intake:
                     if gone is not None or self._forgotten.has_parent_of(source.name, part.facts):
                         with self._store.transaction():
                             gone = gone or self._forgotten.bury_unread(source.name, part.facts, first)
-                            self._store.put_file(source.name, transcript, gone, None)
+                            self._store.files.put(source.name, transcript, gone, None)
                         return taken
                 self._learn(part.facts.project, taken.session)
                 is_from_start = part.is_from_start or (is_first and (since is None or source.is_whole_record))
                 with self._store.transaction():
                     session, chunks = self._put(source, transcript, taken.session, part, lane)
-                    self._store.put_skipped(
+                    self._store.files.put_skipped(
                         source.name, transcript.path, part.skipped, is_from_start=is_from_start, now_ms=now_ms
                     )
                 taken = Taken(Outcome.READ, taken.chunks + chunks, session, part.facts.project)
@@ -103,12 +104,12 @@ class Intake:
                 self._note(source, transcript, known)
             else:
                 with self._store.transaction():
-                    self._store.set_read(source.name, transcript)
+                    self._store.files.set_read(source.name, transcript)
         except Unsettled:
             return replace(taken, outcome=Outcome.UNSETTLED)
         except Waiting as waiting:
             with self._store.transaction():
-                self._store.put_skipped(
+                self._store.files.put_skipped(
                     source.name, transcript.path, waiting.skipped, is_from_start=True, now_ms=now_ms
                 )
             self._note(source, transcript, known)
@@ -130,21 +131,21 @@ class Intake:
                 key = self._free_key(source, transcript, facts)
                 if key is not None and not self._forgotten.may_be(source.name, facts) and not self._gone(source, facts):
                     session = self._store.put_session(source.name, facts, None, key=key, lane=lane)
-                    self._store.put_file(source.name, transcript, session, None, is_read=False)
+                    self._store.files.put(source.name, transcript, session, None, is_read=False)
 
     def _free_key(self, source: Source, transcript: Transcript, facts: SessionFacts) -> str | None:
         """The key of the new session that a transcript is; None where it is that of one that is known, or may be."""
         known = self._store.session_with_key(source.name, facts.key)
         if known is None:
             return facts.key
-        if self._have_gone(self._store.files_of_session(known)):
+        if self._have_gone(self._store.files.of_session(known)):
             return None
         key = _key_beside(facts.key, transcript)
         return key if self._store.session_with_key(source.name, key) is None else None
 
     def is_known(self, source: Source, transcript: Transcript) -> bool:
         """Whether it is known whose transcript it is."""
-        return self._store.file(source.name, transcript.path) is not None
+        return self._store.files.known(source.name, transcript.path) is not None
 
     def _learn(self, project: Path, session: int | None) -> None:
         """Learn a project's numbers where a session that is new, or in another project than before, may get one."""
@@ -165,7 +166,7 @@ class Intake:
         chunks = self._store.apply(session, part, lane)
         for side in part.sides:
             chunks += self._put_side(source, session, key, side, part.facts.key, lane)
-        self._store.put_file(source.name, transcript, session, part.checkpoint, is_read=False)
+        self._store.files.put(source.name, transcript, session, part.checkpoint, is_read=False)
         return session, chunks
 
     def _put_side(self, source: Source, session: int, key: str, side: Side, key_in_facts: str, lane: int) -> int:
@@ -190,12 +191,12 @@ class Intake:
         session = self._store.session_with_key(source.name, key)
         if session is None:
             session = self._moved(source, part)
-        elif not self._have_gone(self._going_on_in(part, self._store.files_of_session(session))):
+        elif not self._have_gone(self._going_on_in(part, self._store.files.of_session(session))):
             key = _key_beside(key, transcript)
             session = self._store.session_with_key(source.name, key)
         if session is not None:
-            for old in self._store.files_of_session(session):
-                self._store.forget_file(source.name, old.path)
+            for old in self._store.files.of_session(session):
+                self._store.files.forget(source.name, old.path)
         return session, key
 
     def _moved(self, source: Source, part: Part) -> int | None:
@@ -208,11 +209,11 @@ class Intake:
         return [
             session
             for session in self._store.sessions_with_id(source.name, facts.session_id)
-            if (files := self._store.files_of_session(session)) and self._have_gone(files)
+            if (files := self._store.files.of_session(session)) and self._have_gone(files)
         ]
 
     def _begins_like(self, session: int, part: Part) -> bool:
-        first = self._store.first_item(session)
+        first = self._store.contents.first_item(session)
         return first is None or first == _first_item(part)
 
     def _going_on_in(self, part: Part, files: list[KnownFile]) -> list[KnownFile]:
@@ -227,13 +228,13 @@ class Intake:
         """Nothing to store, but the file as it is now was looked at."""
         with self._store.transaction():
             session = known.session if known else None
-            self._store.put_file(source.name, transcript, session, known.checkpoint if known else None)
+            self._store.files.put(source.name, transcript, session, known.checkpoint if known else None)
             if known is not None and known.is_gone and session is not None:
                 self._store.set_back(session)
 
     def _count(self, source: Source, transcript: Transcript, skipped: Skipped, now_ms: int) -> None:
         with self._store.transaction():
-            self._store.put_skipped(source.name, transcript.path, [skipped], is_from_start=False, now_ms=now_ms)
+            self._store.files.put_skipped(source.name, transcript.path, [skipped], is_from_start=False, now_ms=now_ms)
 
 
 def _key_beside(key: str, transcript: Transcript) -> str:

@@ -176,10 +176,10 @@ class Pipeline:
         self._state_files = {file for source in self.sources for file in source.state_files()}
         with self._store.transaction():
             for source in self.sources:
-                self._store.forget_roots(source.name, [root.path for one, root in self.roots if one is source])
+                self._store.files.forget_roots(source.name, [root.path for one, root in self.roots if one is source])
                 listed = source.listed_projects()
                 if listed is not None:
-                    self._store.set_listed(listed)
+                    self._store.projects.set_listed(listed)
         for source, root in self.roots:
             if source.name == CYDONIA and root.project is not None:
                 self._read_registry(root.project)
@@ -213,7 +213,7 @@ class Pipeline:
                 continue
             self._titles_read[source.name] = signature
             titles = source.titles()
-            paths = self._store.files_titled_otherwise(source.name, titles) if titles else []
+            paths = self._store.files.titled_otherwise(source.name, titles) if titles else []
             units = (self._unit_at(Path(os.fsdecode(path))) for path in paths)
             self.schedule.add(unit for unit in units if unit is not None)
 
@@ -328,7 +328,7 @@ class Pipeline:
     def _commit_live(self) -> bool:
         handed = self._follower.put_live(LIVE_COMMIT_BYTES)
         self._is_live_behind = handed >= LIVE_COMMIT_BYTES
-        if not handed and not self._store.removed_chunks():
+        if not handed and not self._store.contents.removed_chunks():
             return False
         self._follower.commit_live()
         self._last_live_commit = time.monotonic()
@@ -417,7 +417,9 @@ class Pipeline:
             if due <= now:
                 self._read_registry(project)
                 del self._registry_due[project]
-                if tries < len(REGISTRY_SECONDS) and self._store.has_unnumbered(self._store.project(project)):
+                if tries < len(REGISTRY_SECONDS) and self._store.projects.has_unnumbered(
+                    self._store.projects.key(project)
+                ):
                     self._registry_due[project] = (now + REGISTRY_SECONDS[tries], tries + 1)
 
     def _read_registry(self, project: Path) -> None:
@@ -425,13 +427,13 @@ class Pipeline:
         if not any(stats):
             return  # there is none, or none any more: the numbers that are known stay
         signature = orjson.dumps(stats)
-        key = self._store.project(project)
-        if self._store.registry_signature(key) == signature:
+        key = self._store.projects.key(project)
+        if self._store.projects.registry_signature(key) == signature:
             return
         numbers = read_registry(project, self._data_dir / "scratch")
         if numbers is not None:
             with self._store.transaction():
-                self._store.set_registry(key, numbers, signature)
+                self._store.projects.set_registry(key, numbers, signature)
 
     # How it stands.
 

@@ -30,7 +30,7 @@ def survey(store: StoreWriter, source: Source, roots: Iterable[Root], since_unti
     A file is deleted only when its folder was read and does not list it. A root that is missing, empty
     where it was not, or on another device is unavailable: what is known of it stays as it is.
     """
-    known = store.signatures(source.name)
+    known = store.files.signatures(source.name)
     found = Survey()
     for root in roots:
         listed: list[Transcript] = []
@@ -59,22 +59,22 @@ def survey(store: StoreWriter, source: Source, roots: Iterable[Root], since_unti
 
 def _note_root(store: StoreWriter, source: Source, root: Root, listed: list[Transcript], why: str | None) -> None:
     present = {os.fsencode(transcript.file) for transcript in listed}
-    missing = [path for path in store.paths_of_root(source.name, root.path) if path not in present]
+    missing = [path for path in store.files.of_root(source.name, root.path) if path not in present]
     device = _device(root)
     if why is None and device is None:
         why = "it is not there"
     elif why is None and missing and not listed:
         why = "it is empty where it was not"
-    elif why is None and missing and store.device_of_root(source.name, root.path) not in (None, device):
+    elif why is None and missing and store.files.device_of_root(source.name, root.path) not in (None, device):
         why = "it is on another device than before"
     if why is not None or device is None:
         if why is not None and (missing or present or root.is_named or os.path.lexists(root.path)):
-            store.set_root_unavailable(source.name, root.path, why)
+            store.files.set_root_unavailable(source.name, root.path, why)
         return
-    store.put_root(source.name, root.path, device)
+    store.files.put_root(source.name, root.path, device)
     for path in missing:
         if not os.path.lexists(path):
-            store.set_gone(source.name, path)
+            store.files.set_gone(source.name, path)
 
 
 def _device(root: Root) -> int | None:

@@ -8,8 +8,9 @@ from hashlib import blake2b
 
 from indexer.sources.base import SessionFacts
 from indexer.store.chunks import row_of
+from indexer.store.files import KnownFile
 from indexer.store.relations import family
-from indexer.store.writer import KnownFile, StoreWriter
+from indexer.store.writer import StoreWriter
 from schemas.items import Item, Layer
 
 _BY_SESSION = ("turns", "calls", "numbers", "deletions", "aliases")
@@ -41,9 +42,9 @@ class Forgotten:
             removed, turns = removed + 1, turns + row[3]
             left.add(row[4])
             if keeps_away:
-                self._bury(session, row[:3], self._store.first_item(session))
+                self._bury(session, row[:3], self._store.contents.first_item(session))
             self._remove_rows(session, keeps_away=keeps_away)
-        self._store.settle_open(left)
+        self._store.projects.settle_open(left)
         self._store.part_from_the_gone()
         return removed, turns
 
@@ -79,7 +80,7 @@ class Forgotten:
         return [
             session
             for (session,) in rows
-            if not any(os.path.lexists(file.path) for file in self._store.files_of_session(session))
+            if not any(os.path.lexists(file.path) for file in self._store.files.of_session(session))
         ]
 
     def earliest_deletion(self) -> int | None:
@@ -147,7 +148,7 @@ class Forgotten:
         for session, key, salt, beginning in rows:
             if key == facts.key or (file is not None and file.session == session):
                 return int(session)
-            has_moved = not any(os.path.lexists(known.path) for known in self._store.files_of_session(session))
+            has_moved = not any(os.path.lexists(known.path) for known in self._store.files.of_session(session))
             if has_moved and beginning == _hash(first, salt):
                 return int(session)
         return None

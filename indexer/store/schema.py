@@ -286,3 +286,9 @@ def _version(connection: sqlite3.Connection) -> int:
 
 def _other_version(path: Path, version: int) -> Unavailable:
     return Unavailable(f"the store {path} has version {version}; this turndex reads version {SCHEMA_VERSION}")
+
+
+def inserted(cursor: sqlite3.Cursor) -> int:
+    """The key of the row that was inserted."""
+    assert cursor.lastrowid is not None
+    return cursor.lastrowid

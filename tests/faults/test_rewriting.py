@@ -21,8 +21,8 @@ import httpx
 import pytest
 
 from indexer.lanes import LIVE
+from indexer.store.contents import POSITIONS
 from indexer.store.schema import STORE_FILE
-from indexer.store.writer import POSITIONS
 from tests.served import served
 from tests.waiting import wait_for
 

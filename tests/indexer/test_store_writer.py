@@ -164,7 +164,7 @@ def test_turns_beyond_the_last_are_removed_and_the_index_is_told(store: StoreWri
     gone = [row[0] for row in store.connection.execute("SELECT id FROM chunks WHERE turn > 2")]
     apply(store, session, turns=2)
     assert [turn for turn, *_ in layout(store, session)] == [1, 1, 2, 2]
-    assert sorted(store.removed_chunks()) == sorted(gone)
+    assert sorted(store.contents.removed_chunks()) == sorted(gone)
     assert store.connection.execute("SELECT count(*) FROM bodies").fetchone() == (4,)
 
 
@@ -281,12 +281,12 @@ def test_sequence_numbers_go_on_after_the_latest_chunks_were_removed(tmp_path: P
     with closing(StoreWriter(tmp_path)) as store:
         session = put(store)
         apply(store, session, Append(1, 1000, 0, (said("a"),)), Append(2, 2000, 0, (said("b"),)))
-        followed = store.sequence
+        followed = store.contents.sequence
         with store.transaction():
             store.set_meta("live_position", followed)
         apply(store, session, turns=1)
         with store.transaction():
-            store.forget_removed(store.removed_chunks())
+            store.contents.forget_removed(store.contents.removed_chunks())
     with closing(StoreWriter(tmp_path)) as store:
         apply(store, session, Append(2, 2000, 0, (said("c"),)))
         assert min(sequence for place, sequence in written(store, session).items() if place[0] == 2) > followed
@@ -343,7 +343,7 @@ def number_of(store: StoreWriter, session: int) -> int | None:
 
 def set_registry(store: StoreWriter, entries: dict[int, tuple[str, str | None]], project: Path = KETTLE) -> None:
     with store.transaction():
-        store.set_registry(store.project(project), entries, str(entries).encode())
+        store.projects.set_registry(store.projects.key(project), entries, str(entries).encode())
 
 
 def turn_file(number: int, **fields: Any) -> SessionFacts:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from indexer.store.writer import StoreWriter
+from indexer.store.files import Files
 from schemas.settings import Settings, load_settings
 from tests.indexer.archives import (
     Transcripts,
@@ -198,5 +198,5 @@ def test_a_look_at_what_did_not_change_reads_nothing(
     def refused(*_: object, **__: object) -> None:
         raise AssertionError("something was stored")
 
-    monkeypatch.setattr(StoreWriter, "put_file", refused)
+    monkeypatch.setattr(Files, "put", refused)
     index(settings)
