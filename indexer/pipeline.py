@@ -7,7 +7,6 @@ to the index folder `bulk`, whose commits run beside it; everything else goes to
 
 import logging
 import os
-import shutil
 import sqlite3
 import time
 from collections.abc import Collection
@@ -16,15 +15,18 @@ from pathlib import Path
 
 import orjson
 
+from indexer.backlog import Backlog
 from indexer.commands import Commands
 from indexer.cost import START_SECONDS, cost_of
+from indexer.disk import DiskFloor
+from indexer.folders import Folders
 from indexer.follow import IndexFollower
 from indexer.forget import Forgetting
 from indexer.heads import Heads
 from indexer.intake import Intake, Outcome, Taken
 from indexer.lanes import BULK, LIVE
 from indexer.lock import DataLock
-from indexer.registry import read_registry, registry_signature
+from indexer.registries import Registries
 from indexer.schedule import Schedule, Unit
 from indexer.sources import sources_for
 from indexer.sources.base import Root, Source, Transcript
@@ -61,22 +63,15 @@ LIVE_COMMIT_BYTES = 30_000_000
 LIVE_SCAN_BYTES = 8_000_000
 """Changes that a look at the folders finds are live up to this size, and a scan of its own above it."""
 
-FOLDER_ENTRIES = 500
-"""How many entries of a folder that showed up are looked at right away."""
-
 RETRY_SECONDS = 5.0
 """What stands still or failed is tried again after this."""
 
-DISK_CHECK_SECONDS = 1.0
 CATCH_UP_SHARE = 0.5
 """While so much of the least that shall be free is free, what is stored is still indexed."""
 
 PROGRESS_SECONDS = 0.5
 QUIET_CHECKED = "quiet_checked_at"
 """When it was last looked for transcripts to which nobody writes any more: the next start goes on there."""
-
-REGISTRY_SECONDS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0)
-"""How long after one look at the registry of a project with unnumbered sessions the next one follows."""
 
 
 class Pipeline:
@@ -112,23 +107,18 @@ class Pipeline:
                 is_brief=is_brief,
             )
             opened.pop_all()  # `close` sees to them from here on
-        self._intake = Intake(self._store, self._read_registry)
+        self._registries = Registries(self._store, self._data_dir / "scratch")
+        self._intake = Intake(self._store, self._registries.read)
         self._heads = Heads(self._store, self._intake)
-        self._backlog: list[tuple[Source, Transcript]] = []
-        self._backlog_since: float | None = None
-        self._backlog_total = self._backlog_bytes_total = self._backlog_bytes_done = 0
+        self._backlog = Backlog()
         self._is_first_scan = self._store.meta("scanned_at") is None
-        self._last_live_commit = self._last_disk_check = self._last_progress = 0.0
+        self._last_live_commit = self._last_progress = 0.0
         self._is_live_behind = False
         """Whether more is due for `live` than one commit takes."""
         self._has_looked = False
         """Whether it was looked through folders since it was last asked what forgotten sessions left behind."""
-        self._registry_due: dict[Path, tuple[float, int]] = {}
-        self.stands_still: str | None = None
-        self._free_share_of_floor = 1.0
-        """How much of the disk is free, against the least that shall be."""
-        self.roots: list[tuple[Source, Root]] = []
-        self._state_files: set[Path] = set()
+        self._disk = DiskFloor(self._data_dir, settings.limits)
+        self._folders = Folders(self.sources)
         self._titles_read: dict[str, list[tuple[int, int, int] | None]] = {}
         """By source, the signatures of its state files when its titles were compared last."""
         self.indexing: Indexing | None = None
@@ -150,8 +140,7 @@ class Pipeline:
         before_ms = self._store.meta(QUIET_CHECKED) or checked_ms
         self._refresh_roots()
         for source in self.sources:
-            roots = [root for one, root in self.roots if one is source and (only is None or root.path in only)]
-            found = survey(self._store, source, roots, (before_ms, checked_ms))
+            found = survey(self._store, source, self._folders.of(source, only), (before_ms, checked_ms))
             total.files += found.files
             total.bytes += found.bytes
             total.changed += found.changed
@@ -172,38 +161,32 @@ class Pipeline:
         return total
 
     def _refresh_roots(self) -> None:
-        self.roots = [(source, root) for source in self.sources for root in source.roots()]
-        self._state_files = {file for source in self.sources for file in source.state_files()}
+        self._folders.refresh()
         with self._store.transaction():
             for source in self.sources:
-                self._store.files.forget_roots(source.name, [root.path for one, root in self.roots if one is source])
+                self._store.files.forget_roots(source.name, [root.path for root in self._folders.of(source)])
                 listed = source.listed_projects()
                 if listed is not None:
                     self._store.projects.set_listed(listed)
         for source, root in self.roots:
             if source.name == CYDONIA and root.project is not None:
-                self._read_registry(root.project)
+                self._registries.read(root.project)
 
     def _plan_scan(self, new: list[tuple[Source, Transcript]]) -> None:
-        planned = {transcript.file for _, transcript in self._backlog}
-        new = [one for one in new if one[1].file not in planned]
+        is_begun = bool(self._backlog)
+        new = self._backlog.add(new)
         self._heads.add(new, BULK)
         if not new:
             return
         cost = cost_of(new)
         if cost.raw_bytes > LIVE_SCAN_BYTES:
             self._follower.expect_much()
-        if self._is_first_scan and not self._backlog:
+        if self._is_first_scan and not is_begun:
             log.info(
                 "found %s, %.1f MB; store and index will take about %.1f MB of disk and %.0f s",
                 *(counted(len(new), "transcript"), cost.raw_bytes / 1e6, cost.disk_bytes / 1e6),
                 START_SECONDS + cost.seconds,
             )
-        # The newest last, as they are taken from the end.
-        self._backlog = sorted([*self._backlog, *new], key=lambda one: one[1].mtime_ns)
-        self._backlog_since = self._backlog_since or time.monotonic()
-        self._backlog_total += len(new)
-        self._backlog_bytes_total += cost.raw_bytes
 
     def _read_retitled(self) -> None:
         """Plan to read transcripts whose titles stand beside them and are others now than when they were read."""
@@ -214,56 +197,19 @@ class Pipeline:
             self._titles_read[source.name] = signature
             titles = source.titles()
             paths = self._store.files.titled_otherwise(source.name, titles) if titles else []
-            units = (self._unit_at(Path(os.fsdecode(path))) for path in paths)
+            units = (self._folders.unit_at(Path(os.fsdecode(path))) for path in paths)
             self.schedule.add(unit for unit in units if unit is not None)
 
     def changed(self, paths: Collection[Path]) -> bool:
         """Plan to read what may have changed; whether it takes a look through the folders to know."""
-        needs_look = False
-        for path in paths:
-            is_file = os.path.isfile(path)  # unlike `Path.is_file` it does not raise where a folder may not be entered
-            unit = self._unit_at(path) if is_file else None
-            if unit is not None and not _is_linked(unit):
-                self.schedule.add([unit])
-            elif not is_file and (below := self._units_below(path)) is not None:
-                self.schedule.add(below)
-            elif unit is not None or not is_file or path in self._state_files:
-                needs_look = needs_look or self._concerns_folders(path)
+        units, needs_look = self._folders.units_of(paths)
+        self.schedule.add(units)
         return needs_look
 
-    def _units_below(self, folder: Path) -> list[Unit] | None:
-        """The transcripts in a folder that showed up within a root; None where it takes a look to know them.
-
-        Agents make folders all the time, for each day or session, and a look through all others takes long.
-        """
-        if not os.path.isdir(folder):
-            return None
-        root = next((one for one in self.roots if one[1].is_recursive and one[1].path in folder.parents), None)
-        if root is None or _is_linked(Unit(root[0], root[1], folder)):
-            return None
-        units: list[Unit] = []
-        seen = 0
-        for parent, folders, files in os.walk(folder):
-            paths = [Path(parent, name) for name in (*folders, *files)]
-            seen += len(paths)
-            if seen > FOLDER_ENTRIES or any(path.is_symlink() for path in paths):
-                return None
-            units += (unit for path in paths[len(folders) :] if (unit := self._unit_at(path)) is not None)
-        return units
-
-    def _unit_at(self, path: Path) -> Unit | None:
-        for source, root in self.roots:
-            if path.is_relative_to(root.path) and source.owns(root, path):
-                return Unit(source, root, path)
-        return None
-
-    def _concerns_folders(self, path: Path) -> bool:
-        """Whether a folder, something that is gone, or a state file may change which transcripts there are."""
-        return any(file.is_relative_to(path) for file in self._state_files) or any(
-            root.path.is_relative_to(path)
-            or (path.is_relative_to(root.path) and (root.is_recursive or source.owns(root, path)))
-            for source, root in self.roots
-        )
+    @property
+    def roots(self) -> list[tuple[Source, Root]]:
+        """The folders of all sources, those included that are not there."""
+        return self._folders.roots
 
     # Reading.
 
@@ -320,7 +266,7 @@ class Pipeline:
     def _step_live(self) -> bool:
         if time.monotonic() < self._last_live_commit + COMMIT_SECONDS:
             return False
-        self._registries_due()
+        self._registries.step()
         for unit in self.schedule.pop_due():
             self._read_unit(unit)
         return self._commit_live()
@@ -346,7 +292,7 @@ class Pipeline:
                 self.schedule.hold(unit.path, UNSETTLED_SECONDS)
             self.schedule.add([unit], UNSETTLED_SECONDS if unit.source.is_whole_record else SETTLE_SECONDS)
         if unit.source.name == CYDONIA and taken.project is not None:
-            self._registry_due.setdefault(taken.project, (time.monotonic(), 0))
+            self._registries.expect(taken.project)
 
     def _take(self, source: Source, transcript: Transcript, lane: int) -> Taken:
         taken = self._intake.take(source, transcript, lane, _now_ms())
@@ -370,10 +316,7 @@ class Pipeline:
             taken = self._take(source, transcript, BULK)
             if taken.outcome is Outcome.UNSETTLED:
                 self.schedule.add([Unit(source, transcript.root, transcript.path)], UNSETTLED_SECONDS)
-            self._backlog_bytes_done += transcript.size
             is_over = time.monotonic() >= until
-        if not self._backlog:
-            self._backlog_since = None
         self._follower.step_bulk(SLICE_BYTES, is_last=not self._backlog)
         self._note_progress()
         return True
@@ -400,7 +343,7 @@ class Pipeline:
         That takes little room, as a scan never stores far ahead of the index: some 200 MB at most. An index that
         is made anew may take any amount, and waits.
         """
-        has_some_room = self.stands_still is not None and self._free_share_of_floor >= CATCH_UP_SHARE
+        has_some_room = self.stands_still is not None and self._disk.free_share >= CATCH_UP_SHARE
         return has_some_room and not self._follower.is_rebuilding and self._follower.is_due
 
     def _step_stored(self) -> bool:
@@ -408,32 +351,6 @@ class Pipeline:
         if not self.is_catching_up:
             return False
         return self._commit_live() or self._follower.step_bulk(SLICE_BYTES, is_last=True)
-
-    # Numbers.
-
-    def _registries_due(self) -> None:
-        now = time.monotonic()
-        for project, (due, tries) in list(self._registry_due.items()):
-            if due <= now:
-                self._read_registry(project)
-                del self._registry_due[project]
-                if tries < len(REGISTRY_SECONDS) and self._store.projects.has_unnumbered(
-                    self._store.projects.key(project)
-                ):
-                    self._registry_due[project] = (now + REGISTRY_SECONDS[tries], tries + 1)
-
-    def _read_registry(self, project: Path) -> None:
-        stats = registry_signature(project)
-        if not any(stats):
-            return  # there is none, or none any more: the numbers that are known stay
-        signature = orjson.dumps(stats)
-        key = self._store.projects.key(project)
-        if self._store.projects.registry_signature(key) == signature:
-            return
-        numbers = read_registry(project, self._data_dir / "scratch")
-        if numbers is not None:
-            with self._store.transaction():
-                self._store.projects.set_registry(key, numbers, signature)
 
     # How it stands.
 
@@ -449,9 +366,7 @@ class Pipeline:
 
     def waiting_since(self, source: str) -> float | None:
         """Since when the longest waiting transcript of a source waits, on the monotonic clock."""
-        times = [self.schedule.waiting_since(source)]
-        if any(one.name == source for one, _ in self._backlog):
-            times.append(self._backlog_since)
+        times = (self.schedule.waiting_since(source), self._backlog.waiting_since(source))
         return min((time_ for time_ in times if time_ is not None), default=None)
 
     @property
@@ -476,16 +391,11 @@ class Pipeline:
         """When `step` has something to do again, on the monotonic clock; None: when something changes."""
         if self.stands_still:
             return time.monotonic() + RETRY_SECONDS
-        times = [due for due, _ in self._registry_due.values()]
-        due = self.schedule.next_due()
-        if due is not None:
-            times.append(due)
-        due = self._forgetting.next_due()
-        if due is not None:
-            times.append(due)
+        dues = [self._registries.next_due(), self.schedule.next_due(), self._forgetting.next_due()]
         if self._is_live_behind or not self._follower.is_open:
-            times.append(0.0)
-        return max(min(times), self._last_live_commit + COMMIT_SECONDS) if times else None
+            dues.append(0.0)
+        first = min((due for due in dues if due is not None), default=None)
+        return None if first is None else max(first, self._last_live_commit + COMMIT_SECONDS)
 
     @property
     def age(self) -> str:
@@ -515,32 +425,24 @@ class Pipeline:
         if now - self._last_progress < PROGRESS_SECONDS:
             return
         self._last_progress = now
-        done = self._backlog_total - len(self._backlog)
-        self.indexing = Indexing(done, self._backlog_total, self._backlog_bytes_done, self._backlog_bytes_total)
+        self.indexing = self._backlog.progress()
         self._write_progress()
 
     def _write_progress(self) -> None:
         with self._store.transaction():
             self._store.set_meta("progress", None if self.indexing is None else orjson.dumps(self.indexing))
 
+    @property
+    def stands_still(self) -> str | None:
+        """Why nothing new is stored, in words, where there is no room on the disk."""
+        return self._disk.stands_still
+
     def _has_room(self) -> bool:
-        now = time.monotonic()
-        if now - self._last_disk_check < DISK_CHECK_SECONDS:
-            return self.stands_still is None
-        self._last_disk_check = now
-        if not self._lock.is_ours():
-            raise Unavailable(f"the data directory {self._data_dir} was removed or replaced; start turndex again")
-        usage, limits = shutil.disk_usage(self._data_dir), self._settings.limits
-        floor = max(limits.min_free_bytes, int(limits.min_free_share * usage.total))
-        why = None
-        self._free_share_of_floor = usage.free / floor if floor else 1.0
-        if usage.free < floor:
-            free_gb, floor_gb = usage.free / 1e9, floor / 1e9
-            why = f"indexing stands still: {free_gb:.1f} GB of the disk are free, it stops below {floor_gb:.1f}"
-        if why is not None and self.stands_still is None:
-            log.error("%s; it goes on when there is room", why)
-        self.stands_still = why
-        return why is None
+        if self._disk.is_check_due:
+            if not self._lock.is_ours():
+                raise Unavailable(f"the data directory {self._data_dir} was removed or replaced; start turndex again")
+            self._disk.check()
+        return self.stands_still is None
 
     def close(self) -> None:
         """Commit what is stored, and let go of the data directory."""
@@ -560,12 +462,6 @@ class Pipeline:
             self._follower.close()
             self._store.close()
             self._lock.release()
-
-
-def _is_linked(unit: Unit) -> bool:
-    """Whether a link leads there, so that the file may be listed by another name: a look sees each file once."""
-    steps = len(unit.path.relative_to(unit.root.path).parts)
-    return any(one.is_symlink() for one in (unit.path, *unit.path.parents[: steps - 1]))
 
 
 def _transcript(unit: Unit) -> Transcript | None:

@@ -72,7 +72,7 @@ def store(home: Path) -> Iterator[Store]:
 def disk(monkeypatch: pytest.MonkeyPatch) -> Disk:
     disk = Disk()
     monkeypatch.setattr(shutil, "disk_usage", disk.usage)
-    monkeypatch.setattr("indexer.pipeline.DISK_CHECK_SECONDS", 0.0)
+    monkeypatch.setattr("indexer.disk.CHECK_SECONDS", 0.0)
     monkeypatch.setattr("indexer.pipeline.RETRY_SECONDS", 0.05)
     monkeypatch.setattr("indexer.pipeline.SLICE_SECONDS", 0.0)
     monkeypatch.setattr("indexer.service.RETRY_SECONDS", 0.05)

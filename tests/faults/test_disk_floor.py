@@ -45,7 +45,7 @@ def disk(monkeypatch: pytest.MonkeyPatch) -> Disk:
     """The disk that the data directory is on; it is looked at before every step."""
     disk = Disk()
     monkeypatch.setattr(shutil, "disk_usage", disk.usage)
-    monkeypatch.setattr("indexer.pipeline.DISK_CHECK_SECONDS", 0.0)
+    monkeypatch.setattr("indexer.disk.CHECK_SECONDS", 0.0)
     monkeypatch.setattr("indexer.pipeline.RETRY_SECONDS", 0.05)
     monkeypatch.setattr("indexer.service.RETRY_SECONDS", 0.05)
     return disk

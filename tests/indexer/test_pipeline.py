@@ -282,7 +282,7 @@ def test_a_folder_that_holds_links_takes_a_look(transcripts: Transcripts, pipeli
 def test_a_folder_with_very_much_in_it_takes_a_look(
     transcripts: Transcripts, pipeline: Pipeline, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("indexer.pipeline.FOLDER_ENTRIES", 2)
+    monkeypatch.setattr("indexer.folders.FOLDER_ENTRIES", 2)
     for name in "abc":
         transcripts.turn_file(f"new/{name}", user("hello"))
     assert pipeline.changed([transcripts.turns / "new"])
