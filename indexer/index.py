@@ -30,7 +30,7 @@ _TOKENIZER = "spaces"
 _TERMS = "terms"
 _JOINTS = "joints"
 _KIND_KEYS = {kind: key for key, kind in enumerate(Kind)}
-_HEAP_BYTES = (64_000_000, 32_000_000)
+_HEAP_BYTES = (50_000_000, 32_000_000)
 """What a writer of each folder gathers before it writes a segment. With 256 MB a first scan takes 100 MB more memory,
 and a few percent less time."""
 
