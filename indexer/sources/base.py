@@ -214,7 +214,10 @@ class Source(Protocol):
         """Whether a path below a root has the name of a transcript. Asked on the thread that events come on."""
 
     def titles(self) -> Mapping[str, str]:
-        """Titles that stand beside the transcripts, in the state files, by the source's own id of the session."""
+        """Titles that stand beside the transcripts, in the state files, by the source's own id of the session.
+
+        An empty one was taken away: the transcript tells what the title is then.
+        """
 
     def text_bytes(self, transcript: Transcript) -> int:
         """About how many bytes of a transcript are text that is kept, by its size and name alone: what it will cost."""

@@ -23,3 +23,13 @@ def test_a_thread_that_was_renamed_has_its_new_title_at_the_next_look(mixed: Mix
     rename(mixed, "Okapis", "2026-11-30T12:00:00Z")
     mixed.index()
     assert [(one.title, one.session) for one in mixed.listed()] == [("Okapis", 1)]
+
+
+def test_a_thread_whose_name_was_taken_away_is_called_by_its_first_message_again(mixed: Mixed) -> None:
+    mixed.codex.write(meta(cwd=str(mixed.project)), *asked("Find the zebra."))
+    rename(mixed, "Zebras", "2026-11-30T11:00:00Z")
+    mixed.index()
+    assert [one.title for one in mixed.listed()] == ["Zebras"]
+    rename(mixed, "", "2026-11-30T12:00:00Z")
+    mixed.index()
+    assert [one.title for one in mixed.listed()] == ["Find the zebra."]

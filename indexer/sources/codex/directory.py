@@ -1,4 +1,4 @@
-"""The directory of a thread whose first line does not tell it: the agent was told it before the first message."""
+"""The directory of a thread whose first line does not tell it: the first turn says it, or the first message."""
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -8,6 +8,7 @@ from indexer.decode import BadJson, decode_object
 from indexer.sources.codex.home import tail_of
 from indexer.sources.codex.prompts import working_directory
 from indexer.sources.codex.values import fields
+from indexer.sources.values import text
 
 MAX_LINES = 200
 """So many lines of a file are looked through, or"""
@@ -42,6 +43,14 @@ def find_directory(path: Path) -> tuple[str | None, bool]:
 
 
 def directory_among(items: Iterable[dict[str, Any]]) -> str | None:
-    """The directory that the first environment context among some items names."""
-    contents = (item.get("content") for item in items if item.get("type") == "message" and item.get("role") == "user")
-    return next((found for content in contents if (found := working_directory(content)) is not None), None)
+    """The directory that the first environment context or turn context among some items names."""
+    return next((found for item in items if (found := _directory_in(item)) is not None), None)
+
+
+def _directory_in(item: dict[str, Any]) -> str | None:
+    match item.get("type"):
+        case "turn_context":
+            return text(fields(item.get("payload")).get("cwd"))
+        case "message" if item.get("role") == "user":
+            return working_directory(item.get("content"))
+    return None

@@ -49,7 +49,8 @@ def typed(text: str) -> str:
         opening = next((opening for opening in _ENVELOPES if bare.startswith(opening)), None)
         if opening is None:
             return text
-        _, _, text = bare.partition(_ENVELOPES[opening])
+        # The line break behind an envelope is the program's; what comes after it is the user's as it was typed.
+        text = bare.partition(_ENVELOPES[opening])[2].lstrip("\r\n")
 
 
 def prompt(text: str) -> str:

@@ -70,7 +70,8 @@ class Rollout:
         if sort is Sort.COMPACTION:
             return lines.BEGINNING
         if sort is Sort.CONTEXT:
-            return lines.WHOLE if self.thread.needs_turn_id() and lines.turn_id_of(head) is None else lines.BEGINNING
+            is_turn_missing = self.thread.needs_turn_id() and lines.turn_id_of(head) is None
+            return lines.WHOLE if is_turn_missing or self.state.header.cwd is None else lines.BEGINNING
         if sort in _TWINS:
             return lines.NOTHING if self.thread.layers.is_preferred(_TWINS[sort]) else lines.WHOLE
         if sort in _MAY_BE_HIDDEN and lines.is_hidden(head):
@@ -125,11 +126,18 @@ class Rollout:
             case "event_msg":
                 EVENTS.take(self.thread, payload, at_ms)
             case "turn_context":
+                self._take_directory(payload)
                 self.thread.take_turn_id(text(payload.get("turn_id")), is_start=False)
             case "compacted":
                 self.thread.take_compaction("compacted", at_ms)
             case _ if type_ not in lines.IGNORED_TYPES:
                 self.thread.unknown.type(type_)
+
+    def _take_directory(self, payload: dict[str, Any]) -> None:
+        """A header that is missing, or cut, told none: the first turn says where it is at work."""
+        header = self.state.header
+        if header is not None and header.cwd is None:
+            header.cwd = text(payload.get("cwd"))
 
     def _take_head(self, head: Head) -> None:
         at_ms = self.thread.time(head.stamp.decode("ascii", "replace") if head.stamp else None)

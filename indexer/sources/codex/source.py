@@ -83,7 +83,7 @@ class CodexSource:
         return is_rollout(path.name) and self._home(root).is_current(path)
 
     def titles(self) -> Mapping[str, str]:
-        return {thread: name for home in self._homes.values() for thread, name in home.names.all().items() if name}
+        return {thread: name for home in self._homes.values() for thread, name in home.names.all().items()}
 
     def text_bytes(self, transcript: Transcript) -> int:
         unpacked = transcript.size * (ZSTD_RATIO if transcript.file.endswith(".zst") else 1)

@@ -34,7 +34,7 @@ class SessionIndex:
         return self._names.get(thread)
 
     def all(self) -> dict[str, str]:
-        """The names of all threads."""
+        """The names of all threads, empty where one was taken away."""
         self._refresh()
         return {thread: name.strip() for thread, (name, _) in self._names.items()}
 

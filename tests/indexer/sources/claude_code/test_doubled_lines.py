@@ -51,6 +51,22 @@ def test_a_history_longer_than_what_is_remembered_is_read_once(
     assert len(json.dumps(session.checkpoint)) < 3000
 
 
+@pytest.mark.parametrize("is_in_one_pass", [True, False])
+@pytest.mark.parametrize("has_times", [True, False])
+def test_a_long_history_that_was_written_again_with_other_times_is_read_once(
+    written: Written, monkeypatch: pytest.MonkeyPatch, has_times: bool, is_in_one_pass: bool
+) -> None:
+    monkeypatch.setattr(seen_module, "KEPT", 64)
+    session = ReadSession()
+    for number, count in enumerate((200, 200, 300)):
+        again = [line | {"timestamp": at(1000 * number + place)} for place, line in enumerate(history(count))]
+        written.add(*(again if has_times else [line | {"timestamp": None} for line in again]))
+        if not is_in_one_pass:
+            written.read_on(session)
+    written.read_on(session)
+    assert session.texts == [[f"question {number}", f"answer {number}"] for number in range(300)]
+
+
 def test_new_lines_with_old_times_are_read(written: Written, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(seen_module, "KEPT", 16)
     session = written.read(*history(40), user("late", timestamp=at(0)), user("without a time", timestamp=None))

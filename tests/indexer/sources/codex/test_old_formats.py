@@ -7,7 +7,17 @@ import pytest
 from indexer.sources.base import Unreadable, Unsettled
 from indexer.sources.codex import directory
 from schemas.items import Kind, Status
-from tests.indexer.sources.codex.rollouts import START, THREAD, CodexHome, ReadSession, encoded
+from tests.indexer.sources.codex.rollouts import (
+    START,
+    THREAD,
+    CodexHome,
+    Line,
+    ReadSession,
+    context,
+    encoded,
+    meta,
+    user,
+)
 from tests.indexer.sources.model import transcript_of
 
 HEADER = {"id": THREAD, "timestamp": "2026-11-30T10:00:00.000Z", "instructions": None, "git": {"branch": "main"}}
@@ -112,6 +122,18 @@ def test_a_directory_that_stands_far_behind_is_not_told_by_the_head(
     assert head_of(codex, path) is None
     path.write_bytes(encoded([HEADER, *before, *ITEMS[1:]]))
     assert head_of(codex, path) is None
+
+
+@pytest.mark.parametrize("head", [[], [meta(cwd=None)]], ids=["no header", "a header without one"])
+@pytest.mark.parametrize("turn_id", ["n1", None])
+def test_where_the_header_tells_no_directory_the_first_turn_does(
+    codex: CodexHome, head: list[Line], turn_id: str | None
+) -> None:
+    path = codex.write(*head, context(turn_id, cwd="/home/a/pot"), *user("One"), context("n2", cwd="/home/a/lid"))
+    facts = codex.read(path).facts
+    assert facts is not None
+    assert (facts.project, facts.title) == (Path("/home/a/pot"), "One")
+    assert head_of(codex, path) == (THREAD, Path("/home/a/pot"), facts.started_ms)
 
 
 @pytest.mark.parametrize("broken", [b"not JSON", b"[]", b"7", b'{"type":"message","role":"user","content":7}'])

@@ -52,6 +52,18 @@ def test_every_user_message_starts_a_turn_at_its_place(codex: CodexHome) -> None
     assert session.turns[0].items[0] == Item(Kind.USER, text="One", at_ms=second(1))
 
 
+@pytest.mark.parametrize("between", ["", "\n", "\r\n", "\n\n"])
+def test_a_prompt_behind_what_was_injected_is_the_same_when_it_is_sent_again(codex: CodexHome, between: str) -> None:
+    session = codex.session(
+        user_item(f"{INJECTED[0]}{between}  One\n"),
+        agent("a"),
+        user_item(INJECTED[4]),
+        user_item("  One\n"),
+        user_item("Two"),
+    )
+    assert session.texts == [["  One\n", "a"], ["Two"]]
+
+
 def test_every_user_message_of_a_paginated_file_starts_a_turn(codex: CodexHome) -> None:
     content = [{"type": "text", "text": "One"}, {"type": "mention", "name": "kettle", "path": "/k"}]
     session = codex.session(
