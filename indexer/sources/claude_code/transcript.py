@@ -26,6 +26,7 @@ from indexer.sources.claude_code.places import Beside, is_id, place_of
 from indexer.sources.claude_code.queue import OPERATIONS
 from indexer.sources.claude_code.sides import Sides
 from indexer.sources.claude_code.state import CHECKPOINT_VERSION, FileState
+from indexer.sources.claude_code.users import KNOWN_ORIGINS
 from indexer.sources.line_objects import object_on
 from indexer.sources.unknown import Unknown
 from indexer.sources.values import text
@@ -209,6 +210,9 @@ class Batch:
             if not is_known_version(version):
                 self.unknown.version(version)
         self.unknown.fields(line, TREE_KEYS)
+        sender = line.get("origin")
+        if isinstance(sender, dict) and isinstance(kind := sender.get("kind"), str) and kind not in KNOWN_ORIGINS:
+            self.unknown.tell("origin", kind)
 
     def _take_cwd(self, cwd: str | None) -> None:
         if cwd and "\0" not in cwd:

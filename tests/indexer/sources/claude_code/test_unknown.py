@@ -14,6 +14,17 @@ from indexer.sources import unknown as unknown_module
 from tests.indexer.sources.claude_code.written import Written, agent, attachment, sidecar, system, user, written_in
 
 
+def test_a_message_of_an_unknown_origin_is_counted_and_begins_a_turn(written: Written) -> None:
+    session = written.read(
+        user("one", origin={"kind": "human"}),
+        user("two", origin={"kind": "oracle"}),
+        user("three", origin={"kind": 7}),
+        user("four", origin="oracle"),
+    )
+    assert session.texts == [["one"], ["two"], ["three"], ["four"]]
+    assert session.reasons == [(2, "unknown origin: oracle")]
+
+
 def test_what_is_unknown_is_counted_by_what_it_is(written: Written) -> None:
     session = written.read(
         user("u", mood="good", haste=1),
