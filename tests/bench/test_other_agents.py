@@ -199,7 +199,8 @@ def test_searches_answer_what_a_scan_of_the_store_does(archive: Path, indexed: S
 
 def test_the_time_of_searches_is_measured_on_what_is_drawn_from_the_store(archive: Path, indexed: Settings) -> None:
     result = latency.measure(archive, indexed.data_dir, queries=1, cold_queries=0)
-    assert result["search_ms"]["phrase"]["hits"] >= 1
+    # With detail, as what is drawn may stand in a tool's output.
+    assert result["full_search_ms"]["phrase"]["hits"] >= 1
 
 
 def test_a_look_at_folders_without_a_change_is_measured(tmp_path: Path) -> None:
