@@ -38,7 +38,7 @@ SLICE_BYTES = 2_000_000
 READ_BYTES = 65_536
 
 _GIVES_MEMORY_BACK = {"MALLOC_MMAP_THRESHOLD_": "1000000", "MALLOC_TRIM_THRESHOLD_": "4000000"}
-"""For glibc, which else keeps what segments took that are written out: 100 MB in a first scan. Others ignore it."""
+"""For glibc, which else keeps what segments took that are written out: 70 MB in a first scan. Others ignore it."""
 
 
 @dataclass(frozen=True, slots=True)
