@@ -60,9 +60,11 @@ def test_a_long_history_that_was_written_again_with_other_times_is_read_once(
     session = ReadSession()
     for number, count in enumerate((200, 200, 300)):
         again = [line | {"timestamp": at(1000 * number + place)} for place, line in enumerate(history(count))]
-        written.add(*(again if has_times else [line | {"timestamp": None} for line in again]))
-        if not is_in_one_pass:
-            written.read_on(session)
+        again = again if has_times else [line | {"timestamp": None} for line in again]
+        for start in range(0, len(again), 90):
+            written.add(*again[start : start + 90])
+            if not is_in_one_pass:
+                written.read_on(session)
     written.read_on(session)
     assert session.texts == [[f"question {number}", f"answer {number}"] for number in range(300)]
 
